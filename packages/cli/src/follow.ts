@@ -17,7 +17,7 @@ export interface FollowOptions {
   readonly warned?: Set<string>
 }
 
-/** How long a job has given no byte. */
+/** Measures how long a job has received no byte. */
 class Silence {
   readonly #clock: Clock
   readonly #stallTimeoutMs: number

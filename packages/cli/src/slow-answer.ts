@@ -1,6 +1,6 @@
 import type { Session } from './session.ts'
 
-/** After this time a person should be told what we wait for. */
+/** After this time it says what it waits for. */
 const SILENCE_MS = 2_000
 
 /** Waits for an answer, and prints what it waits for if that takes long. */

@@ -24,9 +24,9 @@ export interface AdoptableModel {
   readonly root: string
   /** The name to import it under, `ns/name`. */
   readonly as: string
-  /** Empty where the daemon cannot say. */
+  /** Empty if the daemon cannot tell. */
   readonly quants: readonly string[]
-  /** References of these that certainly are other models here, by the digests in the cache. */
+  /** Those of its references that certainly are other models here, judged by the digests in the cache. */
   readonly taken: readonly string[]
   /** Bytes that the store already has, judged by the digests in the cache. */
   readonly hereBytes: number
@@ -39,7 +39,7 @@ export interface AdoptableModel {
 
 export interface FoundModels {
   readonly models: readonly AdoptableModel[]
-  /** Files of models that do not come in, such as those of older snapshots; other models may have them as well. */
+  /** Files of models that are not imported, such as those of older snapshots; imported models may use them, too. */
   readonly usedElsewhere: readonly string[]
   readonly warnings: readonly FoundWarning[]
 }
@@ -91,7 +91,7 @@ async function isAnother({ client }: Session, ref: string, { files }: FoundModel
   return !known.some((digest) => held.has(digest))
 }
 
-/** What an import of it makes. One that cannot be imported has no quants: the import says why. */
+/** The quants that an import makes; none if it would fail, and then the import says why. */
 async function quantsOf({ client }: Session, found: FoundModel, options: AdoptFlags): Promise<readonly string[]> {
   const { ns, name } = found.suggested
   try {

@@ -13,9 +13,9 @@ const UNLIKE = 'it is not what was imported'
 
 /**
  * Deletes the imported files from other tools' caches, model by model, so that the disk never holds all of them twice.
- * A file goes only when every model of the cache that uses it came in whole, the store's bytes were read once more and
- * are right, the file is unchanged and among them, and the references, asked last, still lead to what was imported.
- * What became part of a tar or was not imported stays. Dangling links and empty folders go, too.
+ * Deletes a file only if every model of the cache that uses it is complete here, its bytes in the store were read again
+ * and are right, the file itself is unchanged, and the references, checked last, still lead to what was imported. Keeps
+ * files that became part of a tar or were not imported. Also deletes dangling links and empty folders.
  */
 export class MovedFiles {
   readonly #session: Session
@@ -37,18 +37,18 @@ export class MovedFiles {
     if (stored.size === 0) return
     for (const file of new Map(model.found.files.map((each) => [each.path, each])).values()) {
       const stats = before.get(file.path)
-      // the model still needs files of its that were not imported
+      // the model still needs its files that were not imported
       if (stats === undefined || !(await isAmong(stored, file, stats))) continue
       const needed = this.#needed.get(file.path)! - model.found.files.filter(({ path }) => path === file.path).length
       this.#needed.set(file.path, needed)
       if (needed > 0) continue
-      // reading it took a while perhaps, in which another command may have replaced and collected what came in
+      // while the file was read, another command may have replaced and collected what was imported
       if (!(await this.#areHere(members))) return
       await this.#remove(file.path, model.root, stats)
     }
   }
 
-  /** The digests of a model's blobs, after their bytes were read and compared; none if anything is not as it came in. */
+  /** The digests of a model's blobs, after reading their bytes; none if anything differs from what was imported. */
   async #soundBlobs(members: readonly TakenMember[]): Promise<ReadonlySet<string>> {
     const { client } = this.#session
     const digests = new Set<string>()

@@ -3,12 +3,12 @@ import { digestOfFile } from '../models/file-digest.ts'
 
 const MAX_NAME_CHARS = 128
 
-/** The tool's names, numbered where another model of this run has the name and a quant, unless both are the same. */
+/** The tool's names, with a number if a different model of this run has the name and one of the quants. */
 export class Names {
   /** By `ns/name:quant`. */
   readonly #made = new Map<string, FoundModel>()
 
-  /** The name of a model, which is taken from now on. */
+  /** The name of a model; from now on it is taken. */
   async of(found: FoundModel, quants: readonly string[]): Promise<string> {
     for (let number = 1; ; number++) {
       const as = numbered(found.suggested, number)

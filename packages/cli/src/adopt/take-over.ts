@@ -10,7 +10,7 @@ import type { Session } from '../session.ts'
 import { type AdoptFlags, adoptBody } from './body.ts'
 import type { AdoptableModel } from './found-models.ts'
 
-/** A quant of a model that came in. */
+/** An imported quant. */
 export interface TakenMember {
   /** `ns/name:quant` */
   readonly ref: string
@@ -36,11 +36,11 @@ export interface AdoptOutcome {
 }
 
 interface AdoptAttempt extends AdoptOutcome {
-  /** References that it was not to take from others. */
+  /** References of other models, which it may not replace. */
   readonly taken?: readonly string[]
 }
 
-/** Imports models of other tools. What was here before keeps its name, unless the user says otherwise. */
+/** Imports models of other tools. Models that were here before keep their names unless the user says otherwise. */
 export class TakeOver {
   readonly #session: Session
   readonly #options: TakeOverOptions
@@ -61,7 +61,7 @@ export class TakeOver {
     }
     let outcome = await this.#attempt(model, before)
     const taken = outcome.taken ?? []
-    // damage over there may tell two models apart that have one name
+    // two models of this run can share a name if only damaged files, which are left out, make them different
     const isOfThisRun = taken.some((ref) => this.#made.has(ref))
     if (taken.length > 0 && !isOfThisRun && (await this.#mayReplace(taken, model.as)))
       outcome = await this.#attempt(model, before, true)

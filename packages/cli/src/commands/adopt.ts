@@ -50,7 +50,7 @@ export async function adopt(session: Session, sources: readonly string[], option
   refuse(outcomes)
 }
 
-/** @throws CliError where something was damaged, or failed */
+/** @throws CliError if something was damaged, or failed */
 function refuse(outcomes: readonly AdoptOutcome[]): void {
   const damaged = outcomes.reduce((sum, each) => sum + each.damaged.length, 0)
   if (damaged > 0)
@@ -158,7 +158,7 @@ interface Withheld {
   readonly reason: string
 }
 
-/** Which of the members that came in are not given to others, and why. */
+/** The imported quants that are withheld from others, and why. */
 async function withheldOf({ client }: Session, { members }: AdoptOutcome): Promise<readonly Withheld[]> {
   const found: Withheld[] = []
   for (const { ref } of members) {

@@ -83,7 +83,7 @@ async function subjectOf(session: Session): Promise<DoctorInput> {
   }
 }
 
-/** Those of the status are of some seconds ago, those of a list are of now. */
+/** The status has the records of some seconds ago, the list those of now. */
 async function damagedOf({ client }: Session, status: Status): Promise<DamagedRecord[]> {
   const { damaged = [] } = await client.models().catch(() => ({ damaged: [] }))
   return [...new Map([...(status.damaged ?? []), ...damaged].map((record) => [record.file, record])).values()]

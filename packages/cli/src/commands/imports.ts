@@ -73,14 +73,14 @@ export async function importLocal(session: Session, paths: readonly string[], op
 
 const isFile = (path: string): boolean => statSync(path, { throwIfNoEntry: false })?.isFile() === true
 
-/** `svc import SOURCE`: what it is, its form says. A name that is also a path is the path. */
+/** `svc import SOURCE`: the form says what it is; a path that exists is a path. */
 export async function importSource(session: Session, text: string, options: HfOptions): Promise<void> {
   if (existsSync(resolve(session.terminal.cwd, text))) return importLocal(session, [text], options)
   if (tryParseHubSource(text) !== undefined) return importByName(session, text, options)
   throw neitherHereNorThere(text)
 }
 
-/** Imports what may be a mistake: a word alone is a repository only if it is one of the hub's oldest. @throws CliError */
+/** Imports what may be a mistake: only old repositories of the hub have names of one word. @throws CliError */
 export async function importByName(session: Session, text: string, options: HfOptions): Promise<void> {
   try {
     await importHf(session, text, options)
@@ -132,7 +132,7 @@ export async function importHf(session: Session, text: string, options: HfOption
   await finishImport(session, start, options, warnings)
 }
 
-/** Mentions what we wait for: when the hub limits the rate, an answer may take minutes. */
+/** Says what it waits for: if the hub limits the rate, an answer may take minutes. */
 const askingHub = <T>(session: Session, body: ImportHfBody, answer: Promise<T>): Promise<T> =>
   sayingWhatWaits(
     session,
@@ -150,7 +150,7 @@ async function choose(session: Session, body: ImportHfBody): Promise<ImportHfBod
   // warn before gigabytes are fetched
   for (const warning of plan.warnings) session.note(`warning: ${warning}`)
   if (plan.quants.length < 2) return pinned
-  // a header is read only where there is a question
+  // reads a header, so only if there is a question
   const sized = await askingHub(session, body, session.client.planHf({ ...body, revision: plan.commit, context: 0 }))
   const machine = await thisMachine(session)
   const advice = adviceOf(sized, machine)
@@ -263,17 +263,17 @@ export function printImport(session: Session, job: Job, warned: ReadonlySet<stri
     return session.note(`next: svc path ${refs[0]} prints the path to load, svc show ${refs[0]} lists its files`)
   }
   for (const digest of result.manifests) session.print(digest)
-  // an ensure has a result where it brought companions
+  // an ensure has a result if it fetched companions
   if (job.kind === 'ensure') return
   session.note(
     `imported without a name: use any/name@${result.manifests[0]} with svc path and svc show; --as ns/name gives it a name`
   )
 }
 
-/** What else is worth a word: what was left out, and of a newer version what came and what was here. */
+/** Files that were left out, and for a newer version how much was fetched and reused. */
 function sideNotes(result: NonNullable<Job['result']>): string[] {
   const { skipped, omitted = 0, companions, notChosen = 0, before, fetchedBytes, reusedBytes = 0 } = result
-  // what was kept beside the model counts as skipped in the contract
+  // the contract counts companions as skipped
   const left = companions === undefined ? skipped : omitted
   const notes: string[] = []
   if (left > 0) notes.push(`${count(left, 'file')} left out`)

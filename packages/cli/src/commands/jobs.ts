@@ -127,8 +127,8 @@ export interface PullOptions {
 const PEERS_SECONDS = '15s'
 
 /**
- * `svc pull REF [--wait TIME]`: fetches missing weights from the hub if they came from there, and the rest from peers. What is
- * made of other files at an import, such as a tokenizer.tar, the hub has not: if no peer sends it, the import runs again.
+ * `svc pull REF [--wait TIME]`: fetches missing weights from the hub if they came from there, and the rest from peers.
+ * The hub lacks files that an import makes, such as a tokenizer.tar: if no peer sends one, the import runs again.
  */
 export async function pull(session: Session, text: string, options: PullOptions): Promise<void> {
   const { wait, ...more } = options
@@ -152,7 +152,7 @@ async function pullMissing(session: Session, ref: string, wait: string, field: E
   session.note(complete ? 'already complete' : 'complete')
 }
 
-/** Peers gave nothing: the model comes from the hub, if it came from there before. @throws the failure otherwise */
+/** If peers sent nothing, imports a model that came from the hub once more. @throws the failure otherwise */
 async function followHub(
   session: Session,
   error: unknown,
@@ -171,7 +171,7 @@ async function followHub(
     session.note('the files on the hub differ from those imported before: the model has a new digest')
 }
 
-/** `svc companions REF`: what lies beside a model at the hub; `ns/name` stands for all its quants. */
+/** `svc companions REF`: fetches the companions of a model; `ns/name` stands for all its quants. */
 export async function companions(session: Session, text: string): Promise<void> {
   for (const ref of await refsOf(session, [text])) {
     const warned = new Set<string>()
@@ -182,7 +182,7 @@ export async function companions(session: Session, text: string): Promise<void> 
   }
 }
 
-/** Whether a name or an address of the hub's stands for nothing here. */
+/** Whether a text names a repository of the hub, and nothing here. */
 async function isOnlyOnHub(session: Session, text: string): Promise<boolean> {
   const source = tryParseHubSource(text)
   if (source === undefined) return false

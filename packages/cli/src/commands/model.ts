@@ -60,7 +60,7 @@ export async function show(
   printMissing(session, result, all)
 }
 
-/** @param files of the manifest, which names what is not here, too */
+/** @param files of the manifest, with those that are not here */
 function printMissing(
   session: Session,
   { ref, missing = [] }: OpenResult,
@@ -84,7 +84,7 @@ const LEFT_OUT: Readonly<Record<string, string>> = {
   name: 'its name'
 }
 
-/** What lies beside the model's own files at its source, and what was left there. */
+/** The companions of the model, and what was left out. */
 function printCompanions(session: Session, { files, omitted }: OpenCompanions): void {
   if (files.length + omitted.length === 0) return
   const sizeBytes = files.reduce((sum, { size }) => sum + size, 0)

@@ -20,7 +20,7 @@ export async function outdated(session: Session, texts: readonly string[]): Prom
   if (asked.length > 0 || models.length === 0) session.note(`nothing newer for ${count(asked.length, 'model')}`)
 }
 
-/** Without a reference, these are not worth a line. */
+/** Listed only if the model was named. */
 const SILENT: readonly string[] = ['same', 'pinned', 'elsewhere']
 
 function printTable(session: Session, models: readonly OutdatedModel[]): void {
@@ -52,7 +52,7 @@ export interface UpgradeOptions {
   readonly evict?: boolean
 }
 
-/** `svc upgrade REF…|--all [--dry-run]`: imports what is newer; what the names stood for before gets a tag. */
+/** `svc upgrade REF…|--all [--dry-run]`: imports newer commits; the older artifacts get a tag. */
 export async function upgrade(session: Session, texts: readonly string[], options: UpgradeOptions): Promise<void> {
   if ((texts.length === 0) !== (options.all === true))
     throw usage('name the models to upgrade, or use --all', 'svc outdated lists what is newer')
@@ -77,7 +77,7 @@ export async function upgrade(session: Session, texts: readonly string[], option
   throw new CliError(exit, `${count(barred.length + failures.length, 'model')} could not be upgraded`)
 }
 
-/** @returns why some could not be; the others do not wait for them */
+/** @returns the failures, which do not stop the others */
 async function upgradeEach(
   session: Session,
   bodies: readonly ImportHfBody[],

@@ -109,7 +109,7 @@ export async function importOci(session: Session, source: string, options: Impor
         ? (ref?.split(':')[0] ?? (await askName(session, source)))
         : importName(options.as, source)
     const { names: _, ...choice } = choiceOf(options)
-    // our own artifacts have a manifest's names already, those of others need to be normalized
+    // our own artifacts have the names of a manifest, those of others need to be normalized
     const names = ref === undefined && options.keepNames !== true ? { names: 'normalized' as const } : {}
     const whole = { ...body, as, ...choice, ...names }
     await finishImport(session, (field) => session.client.importOci({ ...whole, ...field }), { ...options, replace })
@@ -117,8 +117,8 @@ export async function importOci(session: Session, source: string, options: Impor
 }
 
 /**
- * Asks, before anything is fetched, where a model would take its name from another one. What the artifact says of itself
- * may be wrong: the daemon decides when it has the files. @throws CliError `E_NAME_TAKEN`
+ * Asks, before anything is fetched, whether a model may take its name from another one. The annotations may be wrong:
+ * the daemon decides when it has the files. @throws CliError `E_NAME_TAKEN`
  */
 async function mayTakeTheNames(
   session: Session,
@@ -191,7 +191,7 @@ async function askName(session: Session, source: string): Promise<string> {
   return importName(await asking(session, (ask) => ask('Name to keep it under (ns/name): ')), source)
 }
 
-/** Shows a transfer that tells the bytes of each step. */
+/** Shows a transfer that reports the bytes of each step. */
 function transferred<T>(
   session: Session,
   { bytesTotal, ...subject }: Pick<Shown, 'kind' | 'ref'> & { readonly bytesTotal: number },

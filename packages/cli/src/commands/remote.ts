@@ -51,7 +51,7 @@ export async function showHf(session: Session, text: string, options: { readonly
   session.note(`import one with: svc import hf ${plan.repo}:QUANT`)
 }
 
-/** What an import of everything that a source names would bring, and what of it fits this machine. */
+/** The plan of importing everything that a source names, and what of it fits this machine. */
 export async function planWithFit(session: Session, { repo, revision, quant }: HubSource, context: number) {
   const plan = await session.client.planHf({
     repo,
@@ -65,7 +65,7 @@ export async function planWithFit(session: Session, { repo, revision, quant }: H
   return { ...plan, machine, fits: fitsOf(plan, machine) }
 }
 
-/** `0`: what the model says. @throws CliError */
+/** `0`: the context length of the model. @throws CliError */
 function contextOf(text = '0'): number {
   if (/^\d{1,8}$/.test(text)) return Number(text)
   throw usage(`"${text}" is not a number of tokens`, '--context 8192')

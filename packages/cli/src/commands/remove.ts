@@ -78,9 +78,9 @@ export interface GcOptions {
   readonly olderThan?: string
 }
 
-/** `svc gc`: frees the space of everything unneeded. Who types this wants it now, so there is no grace period by default. */
+/** `svc gc`: frees the space of everything unneeded. Whoever types this wants it now, so there is no grace period by default. */
 export async function gc(session: Session, { dryRun = false, grace = '0', olderThan }: GcOptions): Promise<void> {
-  // a folder that was made on the way, by svc path, keeps nothing alive that has no name any more
+  // folders of svc path keep no model that has lost its name
   const started = await session.client.gc({
     dryRun,
     graceSeconds: secondsOf(grace),

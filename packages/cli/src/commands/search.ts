@@ -50,7 +50,7 @@ function requireSense(words: readonly string[], { catalog, here, format: _, ...o
   if ((catalog ?? here) === true && narrows !== undefined) throw usage(`--${narrows} is for a search of the hub`)
 }
 
-/** The others are of every command. */
+/** The other options are those of every command. */
 const HUB_OPTIONS: readonly string[] = ['gguf', 'safetensors', 'license', 'size', 'limit', 'page']
 
 function queryOf(words: readonly string[], { gguf, safetensors, license, size, limit }: SearchOptions): SearchQuery {
@@ -102,7 +102,7 @@ async function pageOf({ client }: Session, query: SearchQuery, page: number) {
   }
 }
 
-/** What came from the hub, in lower case. */
+/** The repositories that models here came from, in lower case. */
 async function reposHere({ client }: Session): Promise<ReadonlySet<string>> {
   const members = membersOf(await client.models())
   return new Set(members.flatMap(({ origin }) => (origin?.repo === undefined ? [] : [origin.repo.toLowerCase()])))

@@ -39,8 +39,8 @@ export interface SignatureVerifyOptions {
 }
 
 /**
- * `svc verify-signature REF`: whether the signature of a model holds, and for which of its files. The digests are those that the store
- * verified when the bytes came in: weights are read again only for signatures of parts of files.
+ * `svc verify-signature REF`: whether the signature of a model holds, and for which of its files. Uses the digests that
+ * the store verified at the import: reads weights again only for signatures of parts of files.
  */
 export async function verifyModel(session: Session, ref: string, options: SignatureVerifyOptions): Promise<void> {
   const trust = await trustOf(options)
@@ -61,7 +61,7 @@ export async function verifyModel(session: Session, ref: string, options: Signat
     isLeftOut: (path) => isLeftOut(path, companions?.omitted ?? [])
   })
   const defects = defectsOf(options.allowUncovered === true ? { ...found, uncovered: [] } : found)
-  // updating it is left to the user
+  // with its date, since the user has to keep it up to date
   const root =
     signer.kind === 'identity'
       ? `${options.root} of ${(await stat(options.root!)).mtime.toISOString().slice(0, 10)}`
@@ -125,7 +125,7 @@ function orRefused<T>(ref: string, verify: () => T): T {
   }
 }
 
-/** The files of a model's folder. Those that the store keeps packed are small, and read. */
+/** The files of a model's folder. Reads those that the store keeps packed, which are small. */
 async function filesOf(view: Pick<View, 'files'>): Promise<ModelFile[]> {
   const files: ModelFile[] = []
   for (const { name, path, size, digest = await digestOfFile(path) } of view.files)
@@ -172,7 +172,7 @@ export async function sign(session: Session, ref: string, options: SignOptions):
   const [key, certificates] = [await textOf(options.key), options.certificate && (await textOf(options.certificate))]
   const view = await madeView(session, await canonicalRef(session, ref))
   const ignored = [...DEFAULT_IGNORED, SIGNATURE]
-  // what never leaves is not told by name either
+  // files that never leave are not named either
   const own = view.files.filter((file) => file.own === true)
   const given = view.files.filter((file) => file.own !== true && !isBelow(file.name, ignored))
   const files = await filesOf({ files: given })

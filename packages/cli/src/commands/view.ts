@@ -47,7 +47,7 @@ export async function view(
     path = comfyuiPlace(base, use, canonical)
     await prepareComfyui(base, use)
   } else {
-    // for a model that is not here nothing is made
+    // makes no folder for a model that is not here
     await session.client.resolve(await canonicalRef(session, ref))
     await makeFolders(dirname(path))
   }

@@ -3,7 +3,7 @@ import { count, formatSince } from '../format.ts'
 import { refsOf, shortRef } from '../models/reference.ts'
 import type { Session } from '../session.ts'
 
-/** Who gets bytes by a door. */
+/** Who gets bytes through a door. */
 const TO_WHOM: Readonly<Record<string, string>> = {
   swarm: 'peers',
   webseed: 'clients of webseed_addr',
@@ -15,7 +15,7 @@ const TO_WHOM: Readonly<Record<string, string>> = {
   push: 'users of a registry'
 }
 
-/** `svc why REF`: to whom a model is given, by which door, and why; `ns/name` stands for all its quants. */
+/** `svc why REF`: who gets a model, through which door, and why; `ns/name` stands for all its quants. */
 export async function why(session: Session, text: string): Promise<void> {
   const found: WhyResult[] = []
   for (const ref of await refsOf(session, [text])) found.push(await session.client.why(ref))

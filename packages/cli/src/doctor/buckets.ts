@@ -2,14 +2,14 @@ import { stat } from 'node:fs/promises'
 import { within } from '@svc/internal-clock'
 import { type Check, type Found, say } from './finding.ts'
 
-/** As the daemon has it: what others may read or modify is not a secret. */
+/** As in the daemon: a file that others may read or modify is no secret. */
 const TOO_OPEN = 0o037
 /** Object stores refuse signatures that are older, or from the future. */
 const REFUSED_MS = 15 * 60_000
 const NOTABLE_MS = 5 * 60_000
 const ASK_MS = 3_000
 
-/** The keys for `[webseed."https://…"]`: whether they can be used, and whether the store's clock is ours. */
+/** The keys for `[webseed."https://…"]`: whether they work, and whether the clocks of their servers are right. */
 export const buckets: Check = async ({ status, clock }) => {
   const found: Found[] = []
   for (const { url, credentialsFile, problem } of status?.swarm.signedWebseeds ?? []) {
@@ -26,7 +26,7 @@ export const buckets: Check = async ({ status, clock }) => {
   return found
 }
 
-/** Whether a key can be used, the daemon has said; it may run as another user, who alone can read the file. */
+/** The daemon knows whether a key works: it may run as another user, and only that one can read the file. */
 async function adviceOn(credentialsFile: string | undefined): Promise<string> {
   const stats = credentialsFile === undefined ? undefined : await stat(credentialsFile).catch(() => undefined)
   return stats?.isFile() && (stats.mode & TOO_OPEN) !== 0

@@ -12,7 +12,7 @@ export interface Finding {
   readonly text: string
   /** What to do. Present for `warn` and `bad`. */
   readonly advice?: string
-  /** What is kept was damaged, as opposed to what is around it: then the command says so by its exit code. */
+  /** Something in the store is damaged, not just its surroundings; the exit code tells the two apart. */
   readonly isDamage?: true
 }
 

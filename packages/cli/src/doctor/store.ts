@@ -19,7 +19,7 @@ export const store: Check = (subject) => {
     const mode = stat.mode & 0o777
     if (!stat.isDirectory()) return [say.bad(`${root} is not a folder`, 'set [store] root to a folder')]
     if (stat.uid !== subject.uid)
-      return [say.note(`${root} belongs to user ${stat.uid}: their modes decide which of its files can be loaded`)]
+      return [say.note(`${root} belongs to user ${stat.uid}; the modes of its files decide which you can load`)]
     if ((mode & 0o077) !== 0)
       return [say.warn(`other users can read ${root} (mode ${mode.toString(8)})`, `chmod 700 ${root}`)]
     accessSync(root, constants.R_OK | constants.W_OK | constants.X_OK)

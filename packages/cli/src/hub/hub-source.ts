@@ -1,6 +1,6 @@
 import { tryParseTypedDigest } from '@svc/ref'
 
-/** What the hub calls a model, as people and browsers write it. */
+/** A model of the hub, as people and browsers write it. */
 export interface HubSource {
   readonly repo: string
   readonly quant?: string | undefined
@@ -15,7 +15,7 @@ const ADDRESS =
 
 /** `org/name`, as the hub spells it, or just a name, and its quants: `:Q4_K_M,Q8_0`. */
 const NAME = /^(?<repo>\w[^/\s:@+#]*(?:\/\w[^/\s:@+#]*)?)(?::(?<quant>[^/@+#\s]+))?$/
-/** A word alone that ends so is a file that is not there. */
+/** A lone word that ends like this is a file that does not exist. */
 const FILE = /^[^/]+\.(?:gguf|safetensors)$/i
 
 /** The address of something on the hub; undefined for anything else. */

@@ -7,9 +7,9 @@ import type { Session } from '../session.ts'
 /** What models have to fit into. */
 export interface Machine {
   readonly ramBytes: number
-  /** Of all graphics cards together; 0 where the system tells of none. */
+  /** Of all graphics cards together; 0 if the system reports none. */
   readonly vramBytes: number
-  /** Undefined where the daemon does not know it. */
+  /** Undefined if the daemon does not know it. */
   readonly diskBytes: number | undefined
 }
 
@@ -32,7 +32,7 @@ async function amdBytes(): Promise<number> {
   return (await Promise.all(sizes)).reduce((sum, text) => sum + (Number(text) || 0), 0)
 }
 
-/** In MiB a line, as `nvidia-smi` prints it; 0 where there is no such program. */
+/** The sum of what `nvidia-smi` prints, in MiB on each line; 0 without that program. */
 async function nvidiaBytes(env: Session['terminal']['env']): Promise<number> {
   const args = ['--query-gpu=memory.total', '--format=csv,noheader,nounits']
   const answer = run('nvidia-smi', args, { timeout: NVIDIA_TIMEOUT_MS, env: { ...env } })

@@ -3,18 +3,18 @@ import { count, formatBytes, formatTable } from '../format.ts'
 import type { Machine } from './machine.ts'
 
 type Artifact = ImportPlan['artifacts'][number]
-/** `tight`: it runs, and little else does beside it. */
+/** `tight`: it runs, but little else does at the same time. */
 type Fit = 'fits' | 'tight' | 'no'
 
-/** Of a card, what a model may take of it: the screen and the driver have the rest. */
+/** The share of a card that a model may take: the screen and the driver need the rest. */
 const VRAM_SHARE = 0.9
-/** Of the machine's memory, so that other programs keep running. */
+/** The share of the machine's memory, so that other programs keep running. */
 const RAM_SHARE = 0.75
 const TIGHT_SHARE = 0.95
 
 interface Judged {
   readonly artifact: Artifact
-  /** Weights, cache and computing; weights alone where more is not known. */
+  /** Weights, cache and compute buffer; only weights if the rest is unknown. */
   readonly needBytes: number
   readonly fit: Fit
   readonly why: string
@@ -37,7 +37,7 @@ function fitOf(needBytes: number, fetchBytes: number, machine: Machine): Pick<Ju
   return { fit: needBytes <= (ramBytes + vramBytes) * TIGHT_SHARE ? 'tight' : 'no', why: both }
 }
 
-/** The artifacts of a plan, smallest first; beside a machine, whether they fit. */
+/** The artifacts of a plan, smallest first; given a machine, whether they fit. */
 export function artifactTable(plan: ImportPlan, machine?: Machine): string[] {
   const rows = [...plan.artifacts]
     .sort((a, b) => a.bytes - b.bytes || (a.quant < b.quant ? -1 : 1))
@@ -72,7 +72,7 @@ export function adviceOf(plan: ImportPlan, machine: Machine): string | undefined
   return `the largest that ${fit === 'fits' ? 'fits' : 'just fits'} is ${artifact.quant}: ${what}, of ${why}`
 }
 
-/** For programs: what the table and the advice say. */
+/** The table and the advice, for programs. */
 export const fitsOf = (plan: ImportPlan, machine: Machine) =>
   plan.artifacts.map((artifact) => {
     const { needBytes, fit } = judge(artifact, plan, machine)

@@ -32,7 +32,7 @@ const FILE = 'extra_model_paths.yaml'
 const HEAD =
   '# Written by svc view --comfyui, which writes it anew; start ComfyUI with --extra-model-paths-config and this file.'
 
-/** The folder below the base for a model with these files. @throws CliError when nothing tells the use */
+/** The folder below the base for a model with these files. @throws CliError if nothing tells the use */
 export function comfyuiFolder(use: ComfyuiUse | true, names: readonly string[]): string {
   if (names.some((name) => SPLIT_NAME.test(name))) return SPLIT
   if (use !== true) return use
@@ -45,7 +45,7 @@ export function comfyuiPlace(base: string, use: string, canonicalRef: string): s
   return join(base, use, [ns, name, quant ?? digest?.slice(7, 19)].join('-'))
 }
 
-/** Creates the parent folder of a view. @throws CliError when `base` has such a configuration that is not ours */
+/** Creates the parent folder of a view. @throws CliError if `base` has such a configuration that is not ours */
 export async function prepareComfyui(base: string, use: string): Promise<void> {
   await makeFolders(join(base, use))
   await checkOwn(join(base, FILE))

@@ -38,7 +38,7 @@ export function diskUse(
   }
 }
 
-/** What takes the disk: each blob counts once in the models' `aloneBytes` and the four sums but that of the store. */
+/** How the disk is used: each blob counts once, in the `aloneBytes` of a model or in one of the next three sums. */
 export interface StoreUse {
   readonly models: readonly DiskUse[]
   readonly repositories: readonly DiskUse[]
@@ -94,7 +94,10 @@ interface ListedBlob {
   readonly size: number
 }
 
-/** The blobs that each manifest, or document of companions, lists, and it itself, as far as they are here. They are read as blobs: opening a model would count as a use of it. */
+/**
+ * The blobs that each manifest or document of companions lists, and the document itself, as far as they are here. Reads
+ * them as blobs: opening a model would count as a use of it.
+ */
 async function readContents(
   { client, signal }: Session,
   documents: ReadonlyMap<string, boolean>

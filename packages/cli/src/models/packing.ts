@@ -74,7 +74,7 @@ export async function packView(
   const files: PackFile[] = []
   for (const { name, path, size, kind, role, digest } of view.files.filter(({ own }) => own !== true)) {
     const known = digest === undefined ? undefined : tryParseDigest(digest)
-    // those that are not blobs are small: a configuration, the members of a tokenizer
+    // files that are not blobs are small: a configuration, the members of a tokenizer
     files.push({
       name,
       path,

@@ -30,7 +30,7 @@ export async function madeView(session: Session, ref: string, wanted: Omit<ViewB
   }
 }
 
-/** Fetches the weights of a model that was evicted. @returns false for one that is not complete for another reason */
+/** Fetches the weights of a model that was evicted. @returns false if it is incomplete for another reason */
 async function bringBack(session: Session, canonical: string): Promise<boolean> {
   const { manifestDigest } = await session.client.resolve(canonical)
   const members = membersOf(await session.client.models())
@@ -38,7 +38,7 @@ async function bringBack(session: Session, canonical: string): Promise<boolean> 
   session.note(`${shortRef(canonical)} is away: fetching it`)
   await makingRoom(session, {}, async (field) => {
     const started = await session.client.ensure({ ref: canonical, ...field })
-    // the output is that of the command
+    // the JSON document is that of the command
     const job = session.json ? await session.client.waitJob(started) : await follow(session, started)
     if (job.state === 'failed') throw jobFailure(job)
   })

@@ -48,13 +48,13 @@ const lostOf = (companions: OpenCompanions | undefined) => companions?.missing?.
 
 type GivenCompanions = NonNullable<PublicationInput['companions']>
 
-/** The document of what may leave: the daemon marks what stays. What was to leave and is lost here, it names. */
+/** The companions without those that the daemon marks as the owner's own; names those that are lost here. */
 function givenOf(companions: OpenCompanions): GivenCompanions | undefined {
   const { files, omitted } = companions
   const given = files.filter(isGiven).map(({ path, size, digest }) => ({ path, size, digest: tryParseDigest(digest)! }))
   const lost = lostOf(companions).map(({ path, size }) => ({ path, size, reason: 'unreadable' as const }))
   if (given.length + lost.length === 0) return undefined
-  // where not all can be listed, the lost ones are
+  // first, as the list may be cut
   return { files: given, omitted: [...lost, ...(omitted.filter(isGiven) as GivenCompanions['omitted'])] }
 }
 

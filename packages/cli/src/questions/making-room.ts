@@ -2,13 +2,16 @@ import { CliError } from '../errors.ts'
 import type { Session } from '../session.ts'
 import { canAsk, saysYes } from './question.ts'
 
-/** What a request adds where models may go for it that can be had again. */
+/** What a request adds if it may evict models that can be fetched again. */
 export type EvictField = { readonly evict?: true }
 
 export const evictField = ({ evict }: { readonly evict?: boolean | undefined }): EvictField =>
   evict === true ? { evict } : {}
 
-/** Runs what may not fit. Before models go for it, asks on a terminal, and otherwise refuses unless `evict` says so. @throws whatever `run` throws */
+/**
+ * Runs something that may not fit. Evicts models for it only if `evict` says so, or a person at the terminal.
+ * @throws whatever `run` throws
+ */
 export async function makingRoom<T>(
   session: Session,
   options: { readonly evict?: boolean | undefined },

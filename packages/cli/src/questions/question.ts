@@ -39,6 +39,6 @@ export async function asking<T>({ terminal, signal }: Session, work: (ask: Ask) 
   }
 }
 
-/** Asks for consent; without a word it is not given. @throws as {@link asking} */
+/** Asks for consent; no answer means no. @throws as {@link asking} */
 export const saysYes = async (session: Session, question: string): Promise<boolean> =>
   /^y(es)?$/i.test((await asking(session, (ask) => ask(`${question}(y/N) `))) ?? '')

@@ -3,13 +3,12 @@ import { CliError } from '../errors.ts'
 import type { Session } from '../session.ts'
 import { canAsk, saysYes } from './question.ts'
 
-/** What a request adds so that the daemon takes no quant from another artifact (spec add.45), or evicts for room. */
+/** What a request adds so that the daemon replaces no other artifact (spec add.45), or evicts for room. */
 export type ReplaceField = { readonly replace?: false; readonly evict?: true }
 
 /**
- * Runs an import. If it would take a quant of its name from another artifact, asks on a terminal, else refuses unless
- * `replace` says so; what was fetched is kept for the second attempt. @throws CliError `E_NAME_TAKEN`; whatever `run`
- * throws
+ * Runs an import. It replaces another artifact only if `replace` says so, or a person at the terminal; then the second
+ * attempt uses the bytes of the first. @throws CliError `E_NAME_TAKEN`; whatever `run` throws
  */
 export async function replacingOnlyIfTold<T>(
   session: Session,
@@ -27,7 +26,7 @@ export async function replacingOnlyIfTold<T>(
   }
 }
 
-/** Asks whether these references may go to another artifact. @throws CliError `E_NAME_TAKEN` */
+/** Asks whether another artifact may take these references. @throws CliError `E_NAME_TAKEN` */
 export async function requireConsent(session: Session, refs: readonly string[], as?: string): Promise<void> {
   const what = `${refs.join(', ')} ${refs.length === 1 ? 'is another artifact' : 'are other artifacts'} here`
   if (canAsk(session) && (await saysYes(session, `${what}. Replace ${refs.length === 1 ? 'it' : 'them'}? `))) return
@@ -39,7 +38,7 @@ export async function requireConsent(session: Session, refs: readonly string[], 
   })
 }
 
-/** The references of other artifacts for which an import with {@link ReplaceField} was refused. */
+/** The references of the other artifacts that an import with {@link ReplaceField} would have replaced. */
 export function takenRefs(error: unknown): readonly string[] | undefined {
   if (!(error instanceof CliError) || error.code !== 'E_NOT_IMPORTABLE') return undefined
   const { candidates } = error

@@ -6,7 +6,7 @@ import { usage } from '../errors.ts'
 import type { Session } from '../session.ts'
 import { asking, canAsk } from './question.ts'
 
-/** From when on others can fetch what is imported now; undefined where nothing is shared. */
+/** From when on others can fetch an import; undefined if nothing is shared. */
 function sharedFrom({ enabled, seed, seedOnImport }: SwarmStatus): string | undefined {
   if (!enabled || !seed) return undefined
   return seedOnImport === true ? 'as soon as it is here' : 'from the next start of the daemon on'
@@ -22,13 +22,13 @@ export async function tellSharingOnce(session: Session): Promise<void> {
     `public models of the hub are shared with others over BitTorrent, ${from}; svc seed off turns sharing off`
   )
   if (mark === undefined) return
-  // where it cannot be noted, it is told again
+  // if this fails, it is told again
   await mkdir(join(mark, '..'), { recursive: true, mode: 0o700 })
     .then(() => writeFile(mark, ''))
     .catch(() => undefined)
 }
 
-/** A file that stands for having told this user. */
+/** The file that records that this user was told. */
 function toldMark({ XDG_STATE_HOME, HOME }: Session['terminal']['env']): string | undefined {
   const state = XDG_STATE_HOME?.startsWith('/') ? XDG_STATE_HOME : HOME && join(HOME, '.local/state')
   return state ? join(state, 'svc', 'told-sharing') : undefined
@@ -36,7 +36,7 @@ function toldMark({ XDG_STATE_HOME, HOME }: Session['terminal']['env']): string 
 
 /**
  * Settles whether own models are shared: on a terminal it asks once, and the daemon stores the answer. @returns from
- * when they are shared, to be mentioned after the import, where nobody could be asked
+ * when they are shared if nobody could be asked, to be mentioned after the import
  */
 export async function settleOwnModels(session: Session): Promise<string | undefined> {
   const { swarm, seedLocal } = await session.client.status()

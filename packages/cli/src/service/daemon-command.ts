@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url'
 import { CliError, usage } from '../errors.ts'
 import { isExecutable, programInPath } from '../executables.ts'
 
-/** Options of Node for `svcd`, as its launchers have them: the reason stands in `packages/daemon/bin/svcd.cjs`. */
+/** Options of Node for `svcd`, as in its launchers; `packages/daemon/bin/svcd.cjs` has the reason. */
 export const DAEMON_NODE_FLAGS = ['--max-semi-space-size=1'] as const
 
 /** The folder of this package: the nearest one above this file with a package.json. */

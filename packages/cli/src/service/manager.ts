@@ -22,7 +22,7 @@ export type ServiceStep =
   | {
       readonly run: readonly string[]
       readonly mayFail?: boolean
-      /** What it means that it failed; default: nothing to do. */
+      /** What a failure means; default: nothing to do. */
       readonly otherwise?: string
     }
 

@@ -6,8 +6,8 @@ import { DAEMON_UNITS, systemdUnits, TIMER_UNITS } from './units.ts'
 const ALL_UNITS = [...DAEMON_UNITS, ...TIMER_UNITS] as const
 
 /**
- * The user's systemd. The socket unit listens at the default path, so clients need no setting. The timer that looks for newer commits
- * is there, and off until its owner enables it.
+ * The user's systemd. The socket unit listens at the default path, so clients need no setting. The timer that looks for
+ * newer commits is installed, but off.
  */
 export function systemd(
   svcd: readonly string[],

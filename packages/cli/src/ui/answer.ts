@@ -57,7 +57,7 @@ export function send(
     ...more,
     'Content-Type': type,
     'Content-Length': Buffer.byteLength(body),
-    // what is left of a refused body is not read
+    // the rest of a refused body is not read
     ...(status >= 400 && { Connection: 'close' })
   })
   response.end(body)

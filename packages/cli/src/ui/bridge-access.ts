@@ -2,7 +2,7 @@ import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 
 const SECRET_BYTES = 32
-/** Browsers that hold a session; the oldest one goes when another comes. */
+/** Browsers that hold a session; another one ends the oldest session. */
 const MAX_SESSIONS = 8
 const COOKIE = 'svc_ui'
 
@@ -12,8 +12,8 @@ const hashed = (text: string): Buffer => createHash('sha256').update(text).diges
 /** Who may use a bridge: whoever had its link first, from pages of the bridge itself. */
 export class BridgeAccess {
   /**
-   * The page lives below it, and the cookie belongs to it. A cookie knows no port, so the browser would hand it to any
-   * server on this address, that of another user as well; but only for paths that it can name.
+   * The path of the page and of its cookie. Cookies ignore ports: browsers send them to any server on this address, that
+   * of another user as well, but only below this path, which nobody can guess.
    */
   readonly path = `/${randomBytes(16).toString('base64url')}/`
   readonly #host: string
@@ -25,14 +25,14 @@ export class BridgeAccess {
     this.#host = host
   }
 
-  /** A token that can be redeemed once. The one before it no longer can. */
+  /** A token that can be redeemed once. Earlier ones no longer can. */
   newToken(): string {
     const token = secret()
     this.#link = hashed(token)
     return token
   }
 
-  /** The `Set-Cookie` of a new session; undefined for another token than the last one, and for a used one. */
+  /** The `Set-Cookie` of a new session; undefined unless the token is the last one, and unused. */
   redeem(token: string): string | undefined {
     if (this.#link === undefined || !timingSafeEqual(hashed(token), this.#link)) return undefined
     this.#link = undefined
@@ -49,8 +49,8 @@ export class BridgeAccess {
   }
 
   /**
-   * Whether something else than a page of this bridge caused the request: another host name may be bound to this address
-   * (DNS rebinding), another page may send requests here. What only opens the entry may come from anywhere.
+   * Whether anything but a page of this bridge caused the request: another host name may point to this address (DNS
+   * rebinding), another page may send requests here. Any page may open the entry.
    */
   isForeign({ headers, headersDistinct, method }: IncomingMessage, isEntry: boolean): boolean {
     const { host, origin, 'sec-fetch-site': site } = headers

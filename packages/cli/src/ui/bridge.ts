@@ -57,7 +57,7 @@ export class Bridge {
   #access = new BridgeAccess('')
 
   private constructor(session: Session, options: BridgeOptions) {
-    // what commands remark on is for a terminal
+    // remarks are for a terminal
     this.#session = { ...session, note: () => undefined }
     this.#options = options
     this.#feed = new LiveFeed(session)
@@ -66,7 +66,7 @@ export class Bridge {
         maxHeaderSize: MAX_HEADER_BYTES,
         headersTimeout: 5_000,
         requestTimeout: 30_000,
-        // of others' connections that send nothing, which take the places of the browser's
+        // silent connections of others must not take the browser's places
         connectionsCheckingInterval: 1_000
       },
       (request, response) => void this.#answer(request, response)
@@ -86,7 +86,7 @@ export class Bridge {
     return (this.#server.address() as AddressInfo).port
   }
 
-  /** A link that lets one browser in, once. The link before it no longer does. */
+  /** A link that lets one browser in, once. Earlier links no longer do. */
   newLink(): string {
     return `http://127.0.0.1:${this.port}/#${this.#access.newToken()}`
   }
@@ -127,7 +127,7 @@ export class Bridge {
     }
   }
 
-  /** What has a session asks for `name` below the page's path. */
+  /** Answers a browser with a session; `name` is below the page's path. */
   async #serve(request: IncomingMessage, response: ServerResponse, name: string, query: string): Promise<void> {
     if (request.method === 'GET') {
       const file = this.#options.files.get(name === '' ? 'index.html' : name)

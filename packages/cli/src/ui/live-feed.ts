@@ -4,15 +4,15 @@ import { isTerminal, type Job, type Status } from '@svc/client'
 import type { Session } from '../session.ts'
 
 const MAX_STREAMS = 16
-/** What a page may leave unread; one that reads nothing is let go of, and comes back by itself. */
+/** What a page may leave unread; a page that reads nothing is disconnected, and comes back by itself. */
 const MAX_UNREAD_BYTES = 32 * 1024 * 1024
 const LOOK_MS = 1_000
 const STATUS_MS = 2_000
 const INVENTORY_MS = 20_000
 const KEEP_ALIVE_MS = 15_000
-/** So long without an answer, and the daemon counts as away: one that hangs keeps its socket. */
+/** After this time without an answer, the daemon counts as away: one that hangs keeps its socket. */
 const LATE_MS = 20_000
-/** Of the time, at most this share goes into making one kind of answer: those of large stores take long. */
+/** The largest share of the time that the daemon spends on one kind of answer: those of large stores take long. */
 const SHARE = 1 / 20
 
 /** Something that is looked at from time to time. */
@@ -48,7 +48,7 @@ export class LiveFeed {
     keepAlive: new PeriodicLook(KEEP_ALIVE_MS)
   }
   #isLooking = false
-  /** The last event of each kind, for pages that come later. */
+  /** The last event of each kind, for pages that open later. */
   #daemon: string | undefined
   #status: string | undefined
   #inventory: string | undefined
@@ -64,7 +64,7 @@ export class LiveFeed {
     return this.#streams.size < MAX_STREAMS
   }
 
-  /** The head of the response is out. */
+  /** Takes a response whose head was sent. */
   attach(response: ServerResponse): void {
     response.on('close', () => this.#streams.delete(response))
     response.write('retry: 1000\n\n')
@@ -75,7 +75,7 @@ export class LiveFeed {
     } else void this.#lookOn()
   }
 
-  /** Something was just changed. */
+  /** To be called after a change. */
   lookSoon(): void {
     this.#turns.inventory.soon()
     this.#turns.status.soon()
@@ -105,7 +105,7 @@ export class LiveFeed {
   async #look(): Promise<void> {
     const { client } = this.#session
     const call = { signal: AbortSignal.any([this.#closing.signal, AbortSignal.timeout(LATE_MS)]) }
-    // before pages hear that the daemon is up, and read the inventory: what changes afterwards is told
+    // first: pages that hear that the daemon is up read the inventory, and hear of changes after this one
     await this.#inTurn('inventory', async () => {
       const inventory = createHash('sha256')
         .update(JSON.stringify(await client.models(call)))
@@ -138,7 +138,7 @@ export class LiveFeed {
     const said = event('status', JSON.stringify(status))
     if (said !== this.#status) this.#tell(said)
     this.#status = said
-    // pages measure by it: what stands still changes nothing
+    // by these, pages measure rates even of jobs that stand still
     this.#tell(event('look', '{}'))
   }
 
@@ -167,7 +167,7 @@ export class LiveFeed {
     this.#daemon = said
   }
 
-  /** A daemon that comes back is told of from the start. */
+  /** Pages then hear of the daemon from the start. */
   #forget(): void {
     this.#run = undefined
     this.#status = undefined

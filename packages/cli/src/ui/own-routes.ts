@@ -24,7 +24,7 @@ interface PageRequest {
 
 export type PageRoute = (request: PageRequest) => Promise<unknown>
 
-/** What the page needs beside the routes of the daemon; keys are method and path. */
+/** What the page needs besides the routes of the daemon; keys are method and path. */
 export const OWN_ROUTES: Readonly<Record<string, PageRoute>> = {
   'GET bridge/disk': ({ session }) => readDiskUse(session),
   'GET bridge/removal': removal,
@@ -91,7 +91,7 @@ function sharedModel(magnet: string, command: string): object {
   }
 }
 
-/** What a text is that somebody pastes. */
+/** Recognises a text that somebody pastes. */
 async function sourceOf(text: string): Promise<unknown> {
   const magnet = /magnet:\?[^\s'"]+/.exec(text)?.[0]
   if (magnet !== undefined) return { kind: 'bt', ...sharedModel(magnet, text) }
@@ -106,7 +106,7 @@ async function sourceOf(text: string): Promise<unknown> {
   return source === undefined ? { kind: 'unknown' } : { kind: 'hf', ...hubSourceOf(source) }
 }
 
-/** What to type, by the kinds of files that the manifest lists. References need no quotes in a shell. */
+/** Commands for the kinds of files that the manifest lists. References need no quotes in a shell. */
 async function commands({ session, query }: PageRequest): Promise<unknown> {
   const resolved = await session.client.resolve(await canonicalRef(session, textOf(query.get('ref'))))
   const ref = shortRef(resolved.ref)

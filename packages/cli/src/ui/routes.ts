@@ -12,7 +12,7 @@ const posting =
   ({ session, body }) =>
     session.client[method](body as never)
 
-/** The same, of one model. */
+/** The same for one model. */
 const postingOf =
   (method: 'ensure' | 'evict' | 'setPrivate' | 'setPinned'): PageRoute =>
   async ({ session, body }) =>
@@ -89,7 +89,7 @@ export function findRoute(
       'E_METHOD_NOT_ALLOWED',
       `this path takes ${fitting.map((each) => each.method).join(', ')}`
     )
-  if (found === undefined) throw new BridgeRefusal(404, 'E_NOT_FOUND', 'there is nothing of that name')
+  if (found === undefined) throw new BridgeRefusal(404, 'E_NOT_FOUND', 'nothing has that name')
   return { route: found.route, params: paramsOf(found.segments, given) }
 }
 
