@@ -9,7 +9,7 @@ import { put, putDocker, putHub, putOllama, putRamaLama, sha256 } from './tool-c
 
 const weights = (seed: number): Buffer => makeGguf({ seed })
 
-/** Where each kind of cache would keep a model, with names that meet once they are references. */
+/** Where each kind of cache keeps a model; some of the names give the same reference. */
 const KINDS = {
   ollama: (root: string, at: string, tag: string, bytes: Buffer) => {
     putOllama(root, at, tag, bytes, 'Q8_0')

@@ -1,4 +1,4 @@
-// `svc adopt --move` takes nothing away that is not here, whatever the models over there are called.
+// `svc adopt --move` deletes only what is here, whatever the models of other tools are called.
 import { chmodSync, existsSync, linkSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { makeGguf } from '@svc/testkit/models'

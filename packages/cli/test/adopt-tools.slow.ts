@@ -1,4 +1,4 @@
-// Taking over what other tools hold, from trees in the layout of each.
+// `svc adopt` from folders in the layout of each tool.
 import {
   existsSync,
   linkSync,
@@ -61,7 +61,7 @@ it('a hub cache is imported under its names, as the repository at its commit', a
   expect(shown.annotations).toMatchObject({ 'svc.hf.repo': 'Acme/Tiny-GGUF', 'svc.hf.revision': COMMIT })
   const path = (await daemon.svc('path', 'acme/tiny-gguf:q8_0')).stdout.trim()
   expect(readFileSync(path).equals(gguf)).toBe(true)
-  // nothing is linked hard, and the cache is as it was
+  // there are no hard links, and the cache is unchanged
   const blob = join(root, 'models--Acme--Tiny-GGUF/blobs', sha256(gguf))
   expect([statSync(blob).nlink, statSync(path).ino === statSync(blob).ino]).toEqual([1, false])
   expect((await adopt(daemon, root, '--dry-run')).models[0]).toMatchObject({ hereBytes: gguf.length })
@@ -112,7 +112,7 @@ it('damage already in a cache is reported, and damaged files are not imported', 
   expect(code).toBe(5)
   expect(models).toMatchObject([{ refs: ['acme/two:q8_0'] }])
   expect(models[0]!.damaged.map(({ name }) => name).sort()).toEqual(['a-q4_0.gguf', 'tokenizer.json'])
-  // what did not come in whole is not taken away
+  // a model that was not imported completely keeps its originals
   expect(readdirSync(folder).sort()).toEqual([sha256(good), sha256(bad), ...Object.values(MODEL).map(gitSha1)].sort())
 })
 
@@ -149,7 +149,7 @@ it('Ollama, LM Studio, llama.cpp, Docker and folders are imported under their ow
     const digest = sha256(weights(seed))
     expect([seed, (await daemon.svc('cat', digest)).code]).toEqual([seed, 0])
   }
-  // the same again takes nothing
+  // a second import takes no space
   expect((await adopt(daemon, '.ollama/models', '--dry-run')).models[0]!.takesBytes).toBeLessThan(2000)
 })
 

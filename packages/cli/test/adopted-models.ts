@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { createClient } from '@svc/client'
 import type { TestDaemon } from './support.ts'
 
-/** The digests of what is here whole and has a name, with its references. */
+/** The digests of the complete models that have names, with their references. */
 export async function named(daemon: TestDaemon): Promise<Map<string, Set<string>>> {
   const client = createClient({ socketPath: daemon.socketPath })
   const refs = new Map<string, Set<string>>()

@@ -29,7 +29,7 @@ beforeAll(async () => {
 }, 60_000)
 afterAll(undo.all)
 
-/** Of an artifact, what lies beside its weights. */
+/** The aux files of an artifact. */
 async function auxOf(ref: string): Promise<string[]> {
   const { stdout } = await daemon.svc('cat', `${ref}#manifest`)
   const { files } = JSON.parse(stdout) as { readonly files: { readonly name: string; readonly kind: string }[] }

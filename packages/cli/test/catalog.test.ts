@@ -62,7 +62,7 @@ it('lists several quants with sizes and asks which to import; without a terminal
   const json = await daemon.svc('import', 'catalog', 'Org/Many-GGUF', '--json')
   expect(JSON.parse(json.stderr).error.candidates).toEqual(['q4_k_m', 'q8_0', 'q2_k'])
 
-  // what is chosen is asked of the hub, which has none of it: one after the other, and the first failure ends it
+  // svc asks the hub for each chosen quant in turn; the hub has none, and the first failure ends the command
   const lost = { code: 2, stdout: '' }
   for (const [answer, ...args] of [['Q8\n'], ['q2_k, q8_0\n'], ['', '--all'], ['', '--quant', 'Q8_0,q2_k']] as const) {
     const stdin = Object.assign(Readable.from([answer]), { isTTY: true })
@@ -101,7 +101,7 @@ it.skipIf(!haveLibtorrent)('pulls from the listed swarm', { timeout: 90_000 }, a
   const commit = hub.commit({ id: REPO, files: [{ path: GGUF, content, lfs: true }] })
   catalog.list([line(REPO, seed.infohash, commit)])
   const options = ['--quant', 'q8_0', '--peer', seed.address, '--as', 'me/pulled']
-  // a name that another model has is not taken unasked
+  // an import does not replace another model unless it is told to
   writeFileSync(join(daemon.folder, 'own-q8_0.gguf'), makeGguf({ seed: 99 }))
   expect((await daemon.svc('import', 'local', 'own-q8_0.gguf', '--as', 'me/pulled')).code).toBe(0)
   const refused = await daemon.svc('import', 'catalog', REPO, ...options, '--json')

@@ -1,4 +1,4 @@
-// What lies beside a model travels with it, and every file of the folder has its own name on the command line.
+// The companions of a model travel with it, and every file of the folder has a name on the command line.
 import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { startFakeHub } from '@svc/testkit/fake-hub'
@@ -118,7 +118,7 @@ it('svc companions fetches only the companions of a model that was imported with
   const config = { swarm: { enabled: false }, hub: { endpoint: hub.endpoint } }
   const daemon = await testDaemon({ fileConfig: config }, undo.later)
   await ok(daemon, 'import', 'hf', 'Acme/Old', '--all')
-  // as an import wrote it that brought none
+  // as after an import without companions
   for (const name of readdirSync(join(daemon.root, 'state/artifacts'))) {
     const path = join(daemon.root, 'state/artifacts', name)
     const { companions, version, readers, checksum, source, ...rest } = JSON.parse(readFileSync(path, 'utf8'))

@@ -29,14 +29,14 @@ it('reports the space of a model and of a repository, alone and shared', () => {
     { ref: 'b/two:q4', bytes: 1, aloneBytes: 0, sharedBytes: 1 },
     { ref: 'b/two:again', bytes: 1, aloneBytes: 0, sharedBytes: 1 }
   ])
-  // of a repository's blobs, those are shared that another repository needs
+  // blobs of a repository are shared if another repository needs them
   expect(use.repositories).toEqual([
     { ref: 'a/one', bytes: 1511, aloneBytes: 1510, sharedBytes: 1 },
     { ref: 'b/two', bytes: 1, aloneBytes: 0, sharedBytes: 1 }
   ])
 })
 
-/** Counts how often somebody goes through it. */
+/** Counts how often it is iterated. */
 class Watched extends Set<string> {
   walks = 0
 

@@ -52,7 +52,7 @@ interface RefVector {
   readonly suggestion?: string
 }
 const vectors = (JSON.parse(read('vectors/ref.json')) as { parse: RefVector[] }).parse
-// No daemon there: the short form is read without one.
+// There is no daemon: parsing the short form needs none.
 const session = openSession({ socket: '/nonexistent/svc.sock' }, '0.0.0', terminal, unused)
 
 it.each(vectors.filter(({ canonical }) => canonical !== undefined))('$input is taken, short too', async (row) => {
@@ -60,10 +60,10 @@ it.each(vectors.filter(({ canonical }) => canonical !== undefined))('$input is t
   expect(await canonicalRef(session, row.short!)).toBe(row.canonical)
 })
 
-// The daemon takes canonical references only; here a short form that lacks nothing is one as well.
+// The daemon accepts only canonical references; svc also accepts complete short forms.
 const complete = (row: RefVector): boolean =>
   row.error?.reason === 'short-form' && row.suggestion?.includes('<') === false
-// Quants are taken in any case here, and a lone quant or namespace need not be named: what lacks it is a question for the daemon.
+// svc accepts quants in any case, and asks the daemon if a quant or namespace is missing.
 const lenient = ({ input, error }: RefVector): boolean =>
   error?.code === 'E_PARSE' && /^(?:svc:\/\/\/)?[^:@]+:(?:[^@+]*\+)?(?=[A-Z_0-9]*[A-Z])[A-Z0-9_]+$/.test(input)
 const lacking = ({ input }: RefVector): boolean => /^(?:(?:svc:\/\/\/)?[a-z0-9._-]+\/)?[a-z0-9._-]+$/i.test(input)

@@ -93,7 +93,7 @@ it('a warning about two models in one artifact comes before any of their bytes a
   const looked = await daemon.svc('import', 'hf', 'Two/Bases:Q4_K_M', '--dry-run')
   expect(looked.stderr.match(warning)).toHaveLength(1)
 
-  // the hub gives nothing until the one who was warned has thought better of it
+  // the hub sends nothing until the user has reacted to the warning
   hub.setFaults((request) => (request.path?.endsWith('.gguf') ? { kind: 'stall', afterBytes: 0 } : undefined))
   const ran = await daemon.svcWith(['import', 'hf', 'Two/Bases:Q4_K_M'], { interruptAt: 'warning: ' })
   expect(ran).toMatchObject({ code: 130, stdout: '' })
@@ -135,7 +135,7 @@ it('import one quant, list it, remove it, and get the space back', async () => {
   expect(await daemon.svc('private', `${AS}:bf16`, '--off')).toMatchObject({ code: 0, stdout: `${AS}:bf16\n` })
   expect((await daemon.svc('du', AS)).stdout).toMatch(new RegExp(`^${AS}:bf16 +[\\d.]+ MiB +[\\d.]+ MiB +`, 'm'))
 
-  // to look at what models cost is no use of them
+  // svc du does not count as a use
   const usedAt = async (): Promise<string> => (await daemon.svc('ls', AS, '--format', 'csv')).stdout
   const used = await usedAt()
   expect((await daemon.svc('du')).code).toBe(0)
@@ -159,7 +159,7 @@ it('errors for a missing quant and for a model without a source say what to do',
   const absent = await daemon.svc('path', 'me/next:Q4_K_M')
   expect(absent).toMatchObject({ code: 3, stdout: '' })
   expect(absent.stderr).toContain('svc import hf me/next:q4_k_m')
-  // to import what one wants to be rid of is no help
+  // a hint to import a model is no help to someone who removes it
   for (const args of [
     ['rm', 'me/next:Q4_K_M'],
     ['rm', 'me/none'],

@@ -1,4 +1,4 @@
-// Forty made repositories, three or four of each kind, in variations.
+// Forty generated repositories, three or four variants of each kind.
 import { madeRepositories } from '@svc/testkit/made-repositories'
 import { testFolders } from './folders.ts'
 

@@ -13,7 +13,7 @@ import { afterAll, beforeAll, expect, it, onTestFinished, vi } from 'vitest'
 import { laterUndo, QUIET_SWARM, type TestDaemon, testDaemon } from './support.ts'
 
 interface Imported extends MadeRepository {
-  /** One a quant. */
+  /** One per quant. */
   readonly refs: readonly string[]
   readonly commit: string
   readonly omitted: readonly OmittedFile[]
@@ -33,7 +33,7 @@ export async function ok(daemon: TestDaemon, ...args: string[]): Promise<string>
   return ran.stdout.trimEnd()
 }
 
-/** Types a command line that another daemon's `svc` printed, as a shell takes it apart. */
+/** Runs a command line that the `svc` of another daemon printed, split as by a shell. */
 export async function typed(daemon: TestDaemon, command: string): Promise<string> {
   const words = execFileSync('/bin/sh', ['-c', `printf '%s\\n' ${command}`], { encoding: 'utf8' })
   return ok(daemon, ...words.trimEnd().split('\n').slice(1))
@@ -42,7 +42,7 @@ const lowerCase = (text: string): string => text.toLowerCase()
 const view = async (daemon: TestDaemon, ref: string): Promise<Folder> =>
   folderAt(await ok(daemon, 'path', ref, '--dir'))
 
-/** What the folders of all quants have together is what upstream has, but for what was said to be left out. */
+/** All quants together have the files of upstream, except those that were reported as left out. */
 function expectWhole({ id, files, omitted }: Imported, found: Folder): void {
   const leftOut = new Set(omitted.filter(({ reason }) => reason !== 'artifact').map(({ path }) => path))
   const upstream = files.filter(({ path }) => !leftOut.has(path))
@@ -51,7 +51,7 @@ function expectWhole({ id, files, omitted }: Imported, found: Folder): void {
   expect([id, differing]).toEqual([id, []])
 }
 
-/** Nothing in it is of another folder, and nothing of its own is missing without a word. */
+/** The folder has no file of another one, and reports each of its own that is missing. */
 function expectPart({ id, files, omitted }: Imported, found: Folder): void {
   const upstream = new Map(files.map(({ path, content }) => [path, Buffer.from(content)]))
   const strange = [...found].filter(([path, bytes]) => upstream.get(path)?.equals(bytes) !== true)
@@ -95,8 +95,8 @@ const importAll = (
   })
 
 /**
- * Made repositories of the kinds that loaders know: the folder that leaves is the one that came in, byte for byte, on every road; what
- * is missing is what was said to be missing.
+ * Generated repositories of the kinds that loaders know: on every road, the folder stays the same byte for byte, except for files that
+ * were reported as missing.
  */
 export function testFolders(repositories: readonly MadeRepository[]): void {
   const undo = laterUndo()
@@ -118,7 +118,7 @@ export function testFolders(repositories: readonly MadeRepository[]): void {
     }
   })
 
-  /** What the views of all quants have together in another daemon. */
+  /** The files of the views of all quants in another daemon. */
   async function wholeOf(daemon: TestDaemon, repo: Imported): Promise<Folder> {
     const files = new Map<string, Buffer>()
     for (const ref of (await importedAt(daemon, repo, repo.commit)).refs)
@@ -126,7 +126,7 @@ export function testFolders(repositories: readonly MadeRepository[]): void {
     return files
   }
 
-  /** The folders that all quants of a repository have on a road, each looked at alone and then together. */
+  /** Checks the folders of all quants of a repository on a road, each alone and then together. */
   async function expectRoad(road: (ref: string, repo: Imported) => Promise<Folder>, repos = imported): Promise<void> {
     expect(repos).toHaveLength(repositories.length)
     for (const repo of repos) {
@@ -178,7 +178,7 @@ export function testFolders(repositories: readonly MadeRepository[]): void {
     onTestFinished(() => told.mockRestore())
     const cacheDir = join(from.folder, 'javascript')
     for (const repo of imported) {
-      // it writes them into an address as they are, and asks for the first byte of each file
+      // it puts names into addresses unescaped, and requests the first byte of each file
       const files = repo.files.filter(
         ({ path, content }) => content.length > 0 && new URL(`http://hub/${path}`).pathname === encodeURI(`/${path}`)
       )

@@ -70,7 +70,7 @@ it.each([
   const ran = await daemon.svc('import', 'hf', ...args, '--json')
   expect(ran).toMatchObject({ code, stdout: '' })
   expect(JSON.parse(ran.stderr).error.code).toBe(errorCode)
-  // what the hub does not have is not to be looked for here
+  // svc ls is no help for a model that the hub lacks
   expect((await daemon.svc('import', 'hf', ...args)).stderr).not.toContain('svc ls')
 })
 

@@ -1,4 +1,4 @@
-// Models handed to the programs that load them: path, view, exec; through the real daemon and, for what a process shows, the real svc.
+// Models for the programs that load them: path, view, exec; through the real daemon and, if a process is needed, the real svc.
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { gguf } from '@huggingface/gguf'
@@ -122,7 +122,7 @@ it.skipIf(missingForHf.length > 0)(
       const snapshot = await line('view', `acme/llama-${shards}:f32`, cache, '--layout', 'hf')
       const repo = `acme/llama-${shards}`
       const first = join(snapshot, shards === 1 ? 'llama-f32.gguf' : 'llama-f32-00001-of-00003.gguf')
-      // the quant in any case, or none where there is one; others and other repositories are not found
+      // finds the quant in any case, or the only one; not other quants and repositories
       expect(await resolveHf([`${repo}:F32`, `${repo}:f32`, repo, `${repo}:Q8_0`, 'acme/other'], cache)).toEqual([
         ...Array(3).fill(first),
         '',
@@ -154,7 +154,7 @@ it.skipIf(!haveLlamaVision)('llama.cpp sees a picture through the projector that
   const [model, projector] = [await line('path', 'acme/vision'), await line('path', 'acme/vision#mmproj')]
   const seen = await seePicture(model, projector, join(daemon.folder, 'picture.bmp'))
   expect(seen.vision).toBe(true)
-  // a picture of 2 × 2 patches is 4 tokens more
+  // a picture of 2 × 2 patches adds 4 tokens
   expect(seen.withPicture - seen.without).toBeGreaterThanOrEqual(4)
 })
 
@@ -219,7 +219,7 @@ it('view --comfyui: files in split_files are assigned to their use', async () =>
   expect(namesOf('vae')).toEqual(['acme-tiny-bf16', 'vae.safetensors'])
   expect(Object.keys(uses)).toEqual(['base_path', 'diffusion_models', 'vae'])
   expect(existsSync(join(folder, 'split_files/vae/vae.safetensors'))).toBe(true)
-  // the use is needed where no name tells it
+  // the use is required if no name tells it
   expect(await run('view', 'acme/tiny:bf16', base, '--comfyui')).toMatchObject({ code: 2, stdout: '' })
 })
 
@@ -280,7 +280,7 @@ it('removing a loaded model removes its managed view and frees its space', async
   expect(removed).toMatchObject({ code: 0, stderr: expect.stringContaining(join(daemon.folder, 'brief-view')) })
   expect(await run('gc')).toMatchObject({ code: 0 })
   expect([existsSync(path), existsSync(blob)]).toEqual([false, false])
-  // somebody asked for this one, at a place of their own
+  // views at chosen places keep their files
   expect(existsSync(weights)).toBe(true)
   expect(await run('view', '--rm', 'brief-view')).toMatchObject({ code: 0 })
   expect(await run('gc')).toMatchObject({ code: 0 })

@@ -14,7 +14,7 @@ export interface LoaderContext {
   readonly picture: string
 }
 
-/** A kind of repository, and its loader at work. The guide has a row for each. */
+/** A kind of repository, and how its loader loads it. The guide has a row for each. */
 export interface LoaderRow {
   readonly kind: string
   readonly loaders: readonly string[]

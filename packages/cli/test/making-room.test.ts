@@ -1,4 +1,4 @@
-// Models go for others only if their owner agrees.
+// Models are evicted for others only if their owner agrees.
 import { PassThrough } from 'node:stream'
 import { startFakeHub } from '@svc/testkit/fake-hub'
 import { expect, it, onTestFinished, vi } from 'vitest'
@@ -35,7 +35,7 @@ it('an import without room is refused with the eviction candidates; a terminal a
   const shown = (await daemon.svc('show', 'acme/first')).stdout
   expect(shown).toMatch(/missing 1 file, 2\.0 MiB; fetch with: svc pull acme\/first:q8_0\n +first-q8_0\.gguf/)
 
-  // to whoever asks for its path, too, though that has no such option
+  // svc path asks as well, although it has no such option
   const path = await daemon.svc('path', 'acme/first')
   expect(path.code).toBe(refused.code)
   expect(path.stderr).toContain('svc pull acme/first:q8_0 --evict')

@@ -1,5 +1,5 @@
-// What a client asks the hub's mirror for and is not here: brought in from a hub on loopback, for the hub's own client and for requests
-// as other programs send them.
+// Models that clients request from the hub mirror before they are here: fetched from a hub on loopback, for the hub's own client and for
+// the requests of other programs.
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { createServer, type IncomingMessage, request } from 'node:http'
@@ -27,7 +27,7 @@ let address: string
 let commit: string
 const content = new Map<string, Buffer>()
 
-/** Stands in for the hub's CDN: sends the first half of a file, and what lies in the second when it may. */
+/** Stands in for the hub's CDN: sends the first half of a file, and holds the second back until `goOn`. */
 const growing = { bytes: Buffer.alloc(0), goOn: () => undefined as void, isHeld: new Promise<void>(() => undefined) }
 const cdn = createServer((asked, response) => {
   const [, first = '0', last = ''] = /bytes=(\d+)-(\d*)/.exec(asked.headers.range ?? '') ?? []
@@ -57,7 +57,7 @@ beforeAll(async () => {
   const gguf = [...content].map(([path, bytes]) => ({ path, content: bytes }))
   const beside = [
     { path: 'README.md', content: README },
-    // no part of a model, and too large to be read alone
+    // not part of a model, and too large for a small file
     { path: 'tf_model.h5', content: { seed: 12, sizeBytes: (64 << 20) + 1 } }
   ]
   commit = hub.commit({ id: GGUFS, files: [...gguf, ...beside] })
@@ -89,7 +89,7 @@ beforeAll(async () => {
       }
     },
     { root: daemon.root },
-    // with a token that may read everything: a mirror gives away no more for that
+    // a token that may read everything does not make the mirror give away more
     { SVC_HF_TOKEN: 'good' }
   )
   daemon = await testDaemon({ folder: daemon.folder, config }, undo.later)
@@ -106,7 +106,7 @@ interface Got {
   readonly status: number
   readonly headers: IncomingMessage['headers']
   readonly body: Buffer
-  /** The connection was cut before all of it had come. */
+  /** The connection broke before the end. */
   readonly isCut: boolean
 }
 
@@ -117,7 +117,7 @@ interface Asked {
   readonly onData?: () => void
 }
 
-/** Comes again as long as it is told to, as clients of the hub do. */
+/** Retries as long as it is told to, as clients of the hub do. */
 async function ask(path: string, asked: Asked = {}): Promise<Got> {
   let got = await askOnce(path, asked)
   const mayBeOver = async (): Promise<void> => {
@@ -152,7 +152,7 @@ async function imports(): Promise<readonly { readonly state: string; readonly by
   return JSON.parse(stdout).jobs.filter(({ kind }: { kind: string }) => kind === 'import-hf')
 }
 const importsOf = async (): Promise<number> => (await imports()).length
-/** Of those under way. */
+/** The bytes of running imports. */
 const bytesOfImports = async (): Promise<number> =>
   (await imports()).reduce((sum, { state, bytesDone = 0 }) => (state === 'fetching' ? sum + bytesDone : sum), 0)
 const repo = (name: string) => ({ type: 'model' as const, name })

@@ -256,7 +256,7 @@ it('mirrors with a token require it, as bearer or as password', async () => {
   const facts = JSON.parse(readFileSync(join(guarded.folder, 'runtime.json'), 'utf8'))
   for (const [address, path, open] of [
     [facts.ociMirrorAddress, '/v2/', 200],
-    // nothing is imported: who is let in hears that there is no such model
+    // nothing is imported: with the token, the answer is that there is no such model
     [facts.hubMirrorAddress, `/api/models/${REPO}`, 404]
   ] as const) {
     const status = async (authorization?: string) =>

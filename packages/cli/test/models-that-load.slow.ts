@@ -1,5 +1,5 @@
-// Every kind of repository in the guide's table, by the loader itself: what it computes from the original, it computes after every road, and the
-// folder is the original's byte for byte.
+// Every kind of repository in the guide's table, by its loader: after every road, the folder equals the original byte for byte, and the loader
+// computes the same.
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -63,7 +63,7 @@ beforeAll(async () => {
   byOci = await testDaemon({}, undo.later)
   byShare = await testDaemon({ fileConfig: { swarm: QUIET_SWARM } }, undo.later)
   byUrl = await testDaemon({ fileConfig: { swarm: QUIET_SWARM } }, undo.later)
-  // of the bucket's folders the one that anybody may read
+  // the folder of the bucket that anybody may read
   www = join(work, 'www/open')
   mkdirSync(www, { recursive: true })
   const server = await startFakeBucket(join(work, 'www'))

@@ -24,7 +24,7 @@ async function ok(daemon: TestDaemon, ...args: string[]): Promise<string> {
 }
 const manifestOf = async (daemon: TestDaemon, ref: string): Promise<string> =>
   JSON.parse(await ok(daemon, 'resolve', ref, '--json')).manifestDigest
-/** Takes what was imported away, so that the next import has to bring the bytes. */
+/** Removes the imported models, so that the next import has to bring the bytes. */
 async function forget(daemon: TestDaemon): Promise<void> {
   for (const ref of REFS) await daemon.svc('rm', ref)
   await ok(daemon, 'gc')
@@ -69,7 +69,7 @@ describe('layouts and archives', () => {
     writeFileSync(`${two}.partial`, seededBytes(bytes.length + 10_000, 5))
     await ok(from, 'export', 'oci', REFS[0], two)
     expect(readFileSync(two).equals(bytes)).toBe(true)
-    // one that exists stays as it is
+    // an existing archive is not changed
     expect(await from.svc('export', 'oci', REFS[0], two)).toMatchObject({
       code: 2,
       stderr: expect.stringContaining(two)
@@ -116,7 +116,7 @@ describe('layouts and archives', () => {
     const refused = await to.svc('import', 'oci', path, '--json')
     expect(refused.code).toBe(2)
     expect(JSON.parse(refused.stderr)).toMatchObject({ error: { code: 'E_NAME_TAKEN' } })
-    // what an artifact says of itself can be wrong: the files decide
+    // annotations can be wrong: the files decide
     const client = createClient({ socketPath: to.socketPath })
     const job = await client.waitJob(await client.importOci({ path, as: 'acme/tiny', replace: false }))
     expect(job).toMatchObject({ state: 'failed', error: { code: 'E_NOT_IMPORTABLE', candidates: [REFS[0]] } })
@@ -126,7 +126,7 @@ describe('layouts and archives', () => {
     expect(await manifestOf(to, REFS[0])).toBe(mine)
     await ok(to, 'import', 'oci', path, '--as', 'acme/tiny', '--replace')
     expect(await manifestOf(to, REFS[0])).toBe(theirs)
-    // it is the same: nothing is taken from anybody
+    // importing the same artifact again replaces nothing
     await ok(to, 'import', 'oci', path)
     client.close()
     await ok(to, 'rm', 'other/tiny')
@@ -165,7 +165,7 @@ describe('layouts and archives', () => {
 })
 
 describe('content behind a login to a registry', () => {
-  /** The pull side of a registry over a layout; asks for a login where `guarded` says. */
+  /** The pull side of a registry over a layout; asks for a login for URLs that match `guarded`. */
   async function serveLayout(layout: string, guarded: RegExp): Promise<string> {
     const { manifests } = JSON.parse(readFileSync(join(layout, 'index.json'), 'utf8'))
     const server = createServer(({ url = '', headers }, response) => {

@@ -11,7 +11,7 @@ const artifact = (quant: string, gib: number, here = 0) => ({
   bytesPresent: here * GIB,
   weightsBytes: gib * GIB
 })
-/** Three quants, and one GiB beside the weights. */
+/** Three quants that need one GiB besides their weights. */
 const plan = {
   artifacts: [artifact('q4', 4), artifact('q8', 8), artifact('bf16', 16)],
   memory: { contextTokens: 8192, cacheBytes: GIB / 2, computeBytes: GIB / 2 }

@@ -31,14 +31,14 @@ async function ok(daemon: TestDaemon, ...args: string[]): Promise<string> {
   return ran.stdout.trim()
 }
 
-/** Extended attributes, which the S3 server keeps its metadata in, are not to be had in memory. */
+/** The S3 server keeps metadata in extended attributes, which file systems in memory lack. */
 function onDisk(): string {
   const folder = mkdtempSync(join(tmpdir(), 'svc-publish-'))
   undo.later(() => rmSync(folder, { recursive: true, force: true, maxRetries: 5 }))
   return folder
 }
 
-/** A daemon that nobody tells of peers: what comes, comes from the webseeds that it is told. */
+/** A daemon without peers: all bytes come from webseeds. */
 const alone = (fileConfig: object = {}): Promise<TestDaemon> =>
   testDaemon({ fileConfig: { swarm: QUIET_SWARM, ...fileConfig } })
 
@@ -270,7 +270,7 @@ describe('the published files', () => {
       cwd: from.folder,
       when: { stderr: 'publishing', act: (child) => child.kill('SIGKILL') }
     })
-    // a quick one may have been done
+    // a fast run may have ended before
     expect([null, 0]).toContain(killed.code)
     for (const place of ['stopped', 'killed']) {
       const done = await publish(REF, place)
@@ -282,7 +282,7 @@ describe('the published files', () => {
   it('shows progress bars on a terminal, and prints the command for other machines', async () => {
     const ran = await from.svcWith(['publish', REF, 'shown'], { cwd: from.folder, columns: 120 })
     expect(ran.code, ran.stderr).toBe(0)
-    // it hides the cursor, and brings it back
+    // the cursor is hidden, then shown again
     expect(ran.stderr.lastIndexOf('\u001b[?25h')).toBeGreaterThan(ran.stderr.indexOf('\u001b[?25l'))
     expect(ran.stdout).toMatch(
       /^svc import bt 'magnet:\?xt=urn:btmh:\S+' --pin sha256:\w{64} --companions sha256:\w{64}@btmh:\w{68} --webseed '<address of this folder>' --as acme\/odd\n$/

@@ -18,7 +18,7 @@ const SOURCE = fileURLToPath(new URL('../../../python/svc-client', import.meta.u
 const TOOLS = process.env.SVC_PYTHON_TOOLS ?? 'python3'
 const REPO = 'Qwen/Qwen3-0.6B-GGUF'
 const REF = 'qwen/qwen3-0.6b-gguf:q8_0'
-/** As it was released: the client that a daemon of today has to serve. */
+/** A released client, which the current daemon has to serve. */
 const RELEASED = readdirSync(join(SOURCE, 'released')).filter((name) => name.endsWith('.whl'))
 
 const works = (program: string, ...code: string[]): boolean => spawnSync(program, ['-c', code.join('\n')]).status === 0
@@ -47,7 +47,7 @@ beforeAll(async () => {
   expect(await daemon.svc('import', 'hf', REPO)).toMatchObject({ code: 0 })
 })
 
-/** Fails with what the program wrote. */
+/** Fails with the output of the program. */
 async function run(program: string, args: readonly string[], env: Record<string, string> = {}): Promise<string> {
   const own = { SVC_SOCKET: daemon.socketPath, SVC_TEST_REF: REF, SVC_TEST_REPO: REPO, PYTHONDONTWRITEBYTECODE: '1' }
   const options = { env: { ...process.env, ...own, ...env }, cwd: SOURCE }

@@ -33,7 +33,7 @@ interface Said {
   readonly sizes: Record<string, number>
 }
 
-/** Notes what passes on its way to a mirror, and may break a connection in the middle of the weights. */
+/** Passes requests on to a mirror and records them; can break a connection in the middle of the weights. */
 async function recorder(address: string) {
   const seen: { method: string; path: string; range: string | undefined; status: number }[] = []
   const [host, port] = address.split(':')
@@ -65,7 +65,7 @@ async function recorder(address: string) {
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     seen,
-    /** The next time. */
+    /** Breaks the next such connection. */
     breakOff: (how: { readonly after: number }): void => {
       broken = how
     }

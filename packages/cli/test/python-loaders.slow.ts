@@ -1,4 +1,4 @@
-// What Python's loaders make of views: models that they wrote themselves, through svc, and back into them.
+// Python's loaders and views: models that the loaders wrote themselves, through svc, and back into the loaders.
 import { execFile } from 'node:child_process'
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
@@ -145,7 +145,7 @@ withPython('a cache that huggingface_hub wrote is adopted, and what went bad in 
   const env = { ...process.env, HF_HUB_CACHE: cache, HF_ENDPOINT: hub.endpoint, HF_HUB_DISABLE_XET: '1' }
   const { stdout } = await promisify(execFile)(PYTHON, ['-c', script], { env })
   expect(existsSync(join(stdout.trim(), 'wrote-Q4_0.gguf'))).toBe(true)
-  // a tool that wrote through the link, long ago
+  // as if a tool had written through the link
   writeFileSync(join(stdout.trim(), 'wrote-Q4_0.gguf'), makeGguf({ seed: 7 }))
   const ran = await daemon.svc('adopt', cache, '--json')
   expect(ran.code).toBe(5)

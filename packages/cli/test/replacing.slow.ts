@@ -33,7 +33,7 @@ it('import local: refuses without a terminal, asks on a terminal, replaces with 
   const asked = await daemon.svcWith(words, { columns: 100, stdin: typing('n') })
   expect(asked).toMatchObject({ code: 2, stderr: expect.stringContaining(REF) })
   expect(await manifestOf(daemon)).toBe(mine)
-  // the same once more is no other model
+  // importing the same model again replaces nothing
   expect(await daemon.svc('import', 'local', 'm1-q8_0.gguf', '--as', 'me/m')).toMatchObject({ code: 0 })
   expect(await daemon.svcWith(words, { columns: 100, stdin: typing('y') })).toMatchObject({ code: 0 })
   const theirs = await manifestOf(daemon)
@@ -63,7 +63,7 @@ it('import hf: a newer commit replaces an older one and says so; another reposit
   const updated = await daemon.svc('import', 'hf', 'acme/first', '--as', 'me/m')
   expect(updated).toMatchObject({ code: 0, stderr: expect.stringContaining(old!) })
   expect(await manifestOf(daemon)).not.toBe(old)
-  // a file of one's own does not lose to the hub, neither does the hub to it
+  // a local file does not replace a model of the hub either
   await withFiles(await testDaemon())
   writeFileSync(join(daemon.folder, 'own-q8_0.gguf'), weights(4))
   expect(await daemon.svc('import', 'local', 'own-q8_0.gguf', '--as', 'me/m')).toMatchObject({ code: 2 })

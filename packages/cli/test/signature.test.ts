@@ -1,4 +1,4 @@
-// A signed model: what is signed here verifies here, and each change of the folder is named.
+// A model that was signed here verifies here, and each change of the folder is named.
 import { generateKeyPairSync, hash } from 'node:crypto'
 import { cpSync, mkdirSync, readFileSync, utimesSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
@@ -168,7 +168,7 @@ it('the report of a login has the date of the trust root', async () => {
   )
   expect(ran.stdout).toContain('signed by stefanb@us.ibm.com')
   expect(ran.stdout).toContain(`trust root  ${at('root.json')} of 2026-02-03`)
-  // it signs other files
+  // the signature is of other files
   expect([ran.code, ran.stderr]).toEqual([5, expect.stringContaining('missing: signme-1, signme-2')])
 })
 

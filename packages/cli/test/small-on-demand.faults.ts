@@ -89,7 +89,7 @@ interface Got {
   readonly status: number
   readonly retryAfter: string | undefined
   readonly body: Buffer
-  /** The connection was cut before all of it had come. */
+  /** The connection broke before the end. */
   readonly isCut: boolean
 }
 
@@ -114,7 +114,7 @@ function ask(path: string): Promise<Got> {
   })
 }
 
-/** Comes again when it is told to, or was cut off, as clients of the hub do. */
+/** Retries when it is told to, or when the connection broke, as clients of the hub do. */
 async function whole(path: string): Promise<Buffer> {
   for (;;) {
     const { status, retryAfter, body, isCut } = await ask(path)
@@ -133,7 +133,7 @@ async function imports(): Promise<number> {
 }
 
 it('of 132 simultaneous small files, two are fetched, 64 wait, and the rest get a 429', async () => {
-  // looked up before, so that all are on the same footing
+  // looks up the repository first, so that all requests are alike
   expect(await whole(fileOf(MANY, 'config.json'))).toEqual(content.get('config.json'))
   const { promise, resolve: goOn } = Promise.withResolvers<void>()
   held = promise
@@ -156,9 +156,9 @@ it('of 132 simultaneous small files, two are fetched, 64 wait, and the rest get 
   for (const { n, got } of served) expect(got.body.equals(content.get(`t${n}.model`)!)).toBe(true)
   for (const { got } of answers)
     if (got.status !== 200) expect([got.status, Number(got.retryAfter) > 0]).toEqual([429, true])
-  // whoever comes again has it
+  // a client that retries gets the file
   expect(await whole(fileOf(MANY, `t${COUNT - 1}.model`))).toEqual(content.get(`t${COUNT - 1}.model`))
-  // behind all that waited; without the bound all were fetched, with it only some that came late, on a machine that was slow to send them
+  // without the bound all files were fetched; with it, on a slow machine, some requests come late enough to be fetched as well
   expect(new Set(asked).size).toBeLessThan((COUNT * 3) / 4)
 })
 

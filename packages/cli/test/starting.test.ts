@@ -28,7 +28,7 @@ it('waits for a starting daemon, and says so', async () => {
     child.kill('SIGKILL')
     await ended
   })
-  // Its start takes as long as this test wants.
+  // The start takes as long as this test needs.
   const state = () => JSON.parse(readFileSync(join(folder, 'runtime.json'), 'utf8')).state
   await vi.waitFor(() => expect(state()).toBe('starting'), { timeout: 60_000, interval: 1 })
   child.kill('SIGSTOP')

@@ -9,12 +9,12 @@ import { onTestFinished } from 'vitest'
 import { run } from '../src/run.ts'
 import type { Terminal } from '../src/terminal.ts'
 
-/** In memory where that is possible: these tests sync hundreds of files, and none of them cuts the power. */
+/** In memory if possible: these tests sync hundreds of files, and none of them cuts the power. */
 const BASE = existsSync('/dev/shm') ? '/dev/shm' : tmpdir()
 
 export interface Ran {
   readonly code: number | null
-  /** One character a byte. */
+  /** One character per byte. */
   readonly stdout: string
   readonly stderr: string
 }
@@ -24,7 +24,7 @@ interface RunOptions {
   readonly cwd?: string
 }
 
-/** What is written, and how wide it pretends to be. */
+/** An output that keeps its text, and may be a terminal. */
 export class Captured extends Writable {
   text = ''
   readonly isTTY: boolean
@@ -94,7 +94,7 @@ export interface ProcessOptions extends RunOptions {
   readonly when?: { readonly stderr: string; readonly act: (child: ChildProcess) => void }
 }
 
-/** Runs the real `svc` to its end: slow, for what only a process shows. */
+/** Runs the real `svc` to its end: slow, for tests that need a process. */
 export async function svcProcess(args: readonly string[], options: ProcessOptions): Promise<Ran> {
   const file = options.stdoutTo === undefined ? undefined : openSync(options.stdoutTo, 'w')
   const child = spawn(process.execPath, [...SVC, ...args], {
@@ -128,14 +128,14 @@ export interface TestDaemon {
   resume(): Promise<void>
   /** Runs `svc` against it, in its folder. */
   svc(...args: string[]): Promise<Ran>
-  /** The same, with more to say about the terminal. */
+  /** The same, with options for the terminal. */
   svcWith(args: readonly string[], options: Omit<InProcessOptions, 'socketPath'>): Promise<Ran>
 }
 
-/** Loopback only, and nobody is told of it. */
+/** On loopback only, and announced to nobody. */
 export const QUIET_SWARM = { dht: false, peer_addr: '127.0.0.1:0', fill_timeout: 20 } as const
 
-/** The daemon in this process, on a throw-away root. Its swarm client is off where the options do not say otherwise. */
+/** The daemon in this process, on a throw-away root. Its swarm client is off unless the options say otherwise. */
 export async function testDaemon(
   options: Partial<DaemonOptions> & { readonly folder?: string } = {},
   cleanUp: CleanUp = onTestFinished

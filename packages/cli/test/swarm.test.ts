@@ -32,7 +32,7 @@ it('the command that share prints imports the model on the other side', { timeou
     .find((line) => line.startsWith('svc import bt '))!
   expect(command).toMatch(/ --as acme\/tiny$/)
   expect((await here.svc('share', 'acme/tiny:q8_0', '--quiet')).stdout).toBe(`${command}\n`)
-  // As a shell takes it apart.
+  // as a shell splits it
   const words = execFileSync('/bin/sh', ['-c', `printf '%s\\n' ${command}`], { encoding: 'utf8' })
     .trimEnd()
     .split('\n')

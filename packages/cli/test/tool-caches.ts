@@ -33,7 +33,7 @@ export function putHub(
   }
 }
 
-/** @param model in the library, or with what stands before it: `ns/model`, `host/ns/model` */
+/** @param model in the library, or with a prefix: `ns/model`, `host/ns/model` */
 export function putOllama(root: string, model: string, tag: string, weights: Buffer, quant = 'Q8_0'): void {
   const config = JSON.stringify({ model_format: 'gguf', file_type: quant })
   for (const bytes of [weights, config]) put(join(root, `blobs/sha256-${sha256(bytes)}`), bytes)

@@ -73,7 +73,7 @@ it.each(FOREIGN)('acme/%s is refused by the plan, the import and the mirror, whi
     expect([answer.status, answer.headers.get('x-error-code')]).toEqual([404, 'RepoNotFound'])
     expect(answer.headers.get('x-error-message')).toContain(file)
   }
-  // a look at whether it is gated takes one byte
+  // to see whether it is gated, svc asks for one byte
   expect(hub.bytesSent.get(file) ?? 0).toBeLessThan(100)
 })
 

@@ -1,4 +1,4 @@
-// To whom a model is given, by which door, and why; and what is withheld says so wherever it goes.
+// Who gets a model, through which door, and why; and a withheld model stays marked wherever it goes.
 import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { WhyResult } from '@svc/client'

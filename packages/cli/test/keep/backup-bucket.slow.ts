@@ -58,7 +58,7 @@ it.skipIf(!haveS3Server)(
     for (const folder of ['state', 'blobs']) {
       const [back, there] = [hashesIn(join(root, folder)), hashesIn(join(daemon.root, folder))]
       if (folder === 'state') expect(back).toEqual(there)
-      // what nothing needs any more was not part of it
+      // files that nothing needs any more were not part of it
       else for (const [path, hash] of Object.entries(back)) expect(there[path]).toBe(hash)
     }
   },

@@ -6,7 +6,7 @@ import { SVC, SVCD } from '@svc/testkit/programs'
 import { expect, it } from 'vitest'
 import { type TestDaemon, testDaemon } from '../support.ts'
 
-/** Runs a program and kills it after so long. @returns its exit code; null when it was killed */
+/** Runs a program and kills it after this time. @returns its exit code; null if it was killed */
 function run(words: readonly string[], env: NodeJS.ProcessEnv, killAfterMs: number): Promise<number | null> {
   const child = spawn(process.execPath, words, { env, stdio: ['ignore', 'ignore', 'inherit'] })
   const timer = setTimeout(() => child.kill('SIGKILL'), killAfterMs)

@@ -9,7 +9,7 @@ import { Captured, type Ran, type TestDaemon, testDaemon } from '../support.ts'
 
 vi.setConfig({ testTimeout: 120_000 })
 
-/** `svc restore` as somebody would call it whose home folder is the daemon's. */
+/** `svc restore`, with the daemon's folder as the home folder. */
 async function restore({ folder, socketPath }: TestDaemon, ...words: string[]): Promise<Ran> {
   const svcd = join(folder, 'svcd')
   writeFileSync(svcd, `#!/bin/sh\nexec '${[process.execPath, ...SVCD].join("' '")}' "$@"\n`)

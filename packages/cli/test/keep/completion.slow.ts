@@ -1,4 +1,4 @@
-// Completion as a person at a prompt has it: the words on a real command line of a real shell become what was meant.
+// Completion on real command lines of real shells.
 import { execFile, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { chmodSync, mkdirSync, writeFileSync } from 'node:fs'
@@ -42,7 +42,7 @@ describe('in the shells', () => {
     async () => {
       const shown = await type('bash --norc --noprofile -i', [
         "PS1='ready> '; source <(svc completion bash)",
-        // A command, then a reference; the line that comes of it runs.
+        // completes a command, then a reference, and runs the line
         'svc reso\tacme/tiny:q8\t--json'
       ])
       expect(shown).toContain('"ref":"svc:///acme/tiny:q8_0"')
@@ -66,7 +66,7 @@ describe('in the shells', () => {
     writeFileSync(join(daemon.folder, 'one.gguf'), '')
     const complete = async (line: string): Promise<string[]> => {
       const script = `svc completion fish | source; complete -C '${line}'`
-      // Not in step: the daemon lives in this process.
+      // asynchronous, since the daemon runs in this process
       const { stdout, stderr } = await run('fish', ['--no-config', '-c', script], { env: env(), cwd: daemon.folder })
       expect(stderr).toBe('')
       return stdout.trimEnd().split('\n')
@@ -87,7 +87,7 @@ describe('in the shells', () => {
   })
 })
 
-/** Types lines at a terminal, each once the prompt is back; what the terminal showed. A tab waits for what it brings. */
+/** Types lines at a terminal, each after the prompt; waits for the completion after a tab. @returns what the terminal showed */
 async function type(shell: string, lines: readonly string[]): Promise<string> {
   const child = spawn('script', ['-qec', shell, '/dev/null'], {
     cwd: daemon.folder,
@@ -100,7 +100,7 @@ async function type(shell: string, lines: readonly string[]): Promise<string> {
     shown += part
     grown?.()
   })
-  /** Until the terminal showed what was waited for behind `from`. */
+  /** Waits until the text behind `from` fits. */
   const until = async (from: number, fits: (text: string) => boolean): Promise<void> => {
     while (!fits(shown.slice(from))) await new Promise<void>((done) => (grown = done))
   }
@@ -111,7 +111,7 @@ async function type(shell: string, lines: readonly string[]): Promise<string> {
     for (const part of parts) {
       from = shown.length
       child.stdin.write(part)
-      // Both shells put a blank behind what is unique.
+      // both shells add a blank to a unique completion
       if (part.endsWith('\t')) {
         const begun = part.trim().split(/[\s:]/).at(-1)!
         await until(from, (text) => new RegExp(`${begun}\\S+ `).test(plain(text)))
@@ -126,5 +126,5 @@ async function type(shell: string, lines: readonly string[]): Promise<string> {
   return shown
 }
 
-/** Without the sequences that move and colour. */
+/** Without escape sequences. */
 const plain = (text: string): string => text.replace(/\u001b(?:\[[0-9;?]*[a-zA-Z]|[=>]|\][^\u0007]*\u0007)/g, '')

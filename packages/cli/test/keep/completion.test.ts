@@ -1,4 +1,4 @@
-// What the scripts of the shells ask for; the shells themselves are in completion.slow.ts.
+// The candidates that the shell scripts request; the shells themselves are in completion.slow.ts.
 import { join } from 'node:path'
 import { makeModelFolder } from '@svc/testkit/models'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -78,7 +78,7 @@ describe('the candidates', () => {
       if (candidates.length + sources.length === 0) open.push(`${words.join(' ')} <${first.name()}>`)
     }
     walk(program, [])
-    // What lies elsewhere: nobody here knows its names.
+    // names elsewhere, which svc does not know
     for (const each of open) expect(each).toMatch(/^(import (hf|bt|catalog)|(catalog )?search) </)
   })
 })

@@ -9,7 +9,7 @@ import { Captured, type TestDaemon, testDaemon } from '../support.ts'
 
 vi.setConfig({ testTimeout: 120_000 })
 
-/** `svc move` as somebody would call it whose home folder is the daemon's. */
+/** `svc move`, with the daemon's folder as the home folder. */
 async function move({ folder, socketPath }: TestDaemon, words: readonly string[]) {
   const svcd = join(folder, 'svcd')
   writeFileSync(svcd, `#!/bin/sh\nexec '${[process.execPath, ...SVCD].join("' '")}' "$@"\n`)

@@ -1,5 +1,5 @@
-// The units are the real ones, and systemd itself reads them where it is. systemctl and launchctl are recorded: what they are
-// asked is the subject here, and this machine's own services are not to be touched.
+// The real units, which systemd itself checks if it is installed. Scripts stand in for systemctl and launchctl and record their
+// arguments: the tests must not touch the services of this machine.
 import { spawnSync } from 'node:child_process'
 import {
   chmodSync,
@@ -27,7 +27,7 @@ interface Home {
   readonly folder: string
   readonly daemon: string
   svc(...args: string[]): Promise<Ran>
-  /** What the manager was asked since the last call. */
+  /** The arguments of the manager since the last call. */
   asked(): string[]
   /** What the manager answers from now on, as lines of a shell's `case "$*" in`. */
   answer(cases: string): void
@@ -109,7 +109,7 @@ describe('systemd', () => {
     expect(first.stderr).toContain('svc seed off')
     expect(readFileSync(service, 'utf8')).toContain(`\nExecStart=${daemon}\n`)
     expect(statSync(service).mode & 0o777).toBe(0o644)
-    // the timer is there, and nobody enables it
+    // the timer is installed, but not enabled
     const timer = join(folder, '.config/systemd/user/svc-outdated.timer')
     expect(existsSync(timer)).toBe(true)
     expect(readFileSync(timer.replace(/timer$/, 'service'), 'utf8')).toMatch(/^ExecStart=.*bin\/svc\.cjs"? outdated$/m)

@@ -1,4 +1,4 @@
-// What a person sees when the disk of the store is gone.
+// What users see if the disk of the store is gone.
 import { mkdirSync, renameSync } from 'node:fs'
 import { join } from 'node:path'
 import { makeModelFolder } from '@svc/testkit/models'

@@ -47,7 +47,7 @@ describe.skipIf(!haveBrowser)('a browser (chromium is needed)', () => {
     expect(await tab.title()).toBe('models')
     await tab.reload()
     expect(await tab.title()).toBe('models')
-    // no script has the cookie, and the way back does not have the token
+    // scripts cannot read the cookie, and the history does not have the token
     expect(await tab.evaluate('document.cookie')).toBe('')
     expect(await tab.evaluate('history.length')).toBeLessThanOrEqual(2)
     await other.goto(`${bridge.origin}${bridge.page}`)
@@ -116,7 +116,7 @@ describe.skipIf(!haveBrowser)('a browser (chromium is needed)', () => {
     })
     const lines = answered.map(({ line }) => line)
     expect(lines).toEqual(expect.arrayContaining(['GET v1/models', 'POST v1/gc', 'GET events', 'GET app.js', 'GET ']))
-    // a check before: the request itself did not follow
+    // the browser sent only the preflight
     expect(lines).toContain('OPTIONS v1/seed')
     expect(lines).not.toContain('PUT v1/seed')
     for (const { line, status } of answered) expect({ line, status }).toEqual({ line, status: 403 })
@@ -124,7 +124,7 @@ describe.skipIf(!haveBrowser)('a browser (chromium is needed)', () => {
     expect(await daemon.svc('jobs', '--json')).toMatchObject({ stdout: '{"jobs":[]}\n' })
     expect(cookies.filter((cookie) => cookie.includes('svc_ui'))).toEqual([])
     expect(cookies.length).toBeGreaterThan(0)
-    // the person's own tab goes on
+    // the user's own tab still works
     expect(await tab.evaluate(`fetch('v1/models').then((answer) => answer.status)`)).toBe(200)
   })
 })

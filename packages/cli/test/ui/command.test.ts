@@ -27,7 +27,7 @@ function scratch(): string {
   return folder
 }
 
-/** The command, with no daemon: the page tells that by itself. */
+/** Runs the command without a daemon, which the page reports by itself. */
 async function ui(
   words: readonly string[],
   { env = {}, isTTY = false }: { readonly env?: Record<string, string>; readonly isTTY?: boolean } = {}
@@ -54,7 +54,7 @@ async function redeem(link: URL): Promise<number> {
   return (await ask(Number(link.port), '/session', sent)).status
 }
 
-/** A desktop whose only program notes what it was told to open. */
+/** A desktop whose only program records what it should open. */
 function desktop(): { readonly env: Record<string, string>; readonly said: string } {
   const folder = scratch()
   const said = join(folder, 'said')

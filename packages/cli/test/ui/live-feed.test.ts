@@ -66,7 +66,7 @@ it('reports that the daemon went away and came back, then sends everything again
   await live.next('status')
   await daemon.pause()
   expect(await live.next<DaemonEvent>('daemon')).toMatchObject({ state: 'away', message: expect.any(String) })
-  // a page that comes now hears that
+  // a page that opens now hears of it
   expect(await listen().next('daemon')).toMatchObject({ state: 'away' })
   await daemon.resume()
   // the reason why it was away may have changed before
@@ -96,7 +96,7 @@ it('asks the daemon nothing while no page is open, and serves sixteen pages', as
   expect((await page.fetch('events')).status).toBe(503)
   for (const each of pages) each.leave()
   await Promise.all(pages.map((each) => each.ended))
-  // there is room again, and what changed meanwhile is told
+  // there is room again, and the new page hears of changes in between
   await daemon.svc('gc')
   const late = listen()
   await late.next<JobsEvent>('jobs', ({ jobs }) => jobs.length === 1)

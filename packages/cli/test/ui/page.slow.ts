@@ -70,13 +70,13 @@ describe.skipIf(!haveBrowser)('the page (chromium is needed)', () => {
 
   const show = (page: Page, view: (typeof VIEWS)[number]): Promise<void> =>
     page.locator(`nav a[href="#${view}"]`).click()
-  /** The picture of the disk, which narrow windows show when it is asked for. */
+  /** Shows the picture of the disk, which narrow windows hide at first. */
   async function showMap(page: Page): Promise<void> {
     const toggle = button(page, 'Disk use')
     if ((await toggle.getAttribute('aria-pressed')) === 'false') await toggle.click()
     await page.locator('.map button').first().waitFor()
   }
-  /** Of the table, not of the picture. */
+  /** In the table, not in the picture. */
   const row = (page: Page, name: RegExp) => page.getByRole('table').getByRole('button', { name })
   const button = (page: Page, name: string | RegExp) => page.getByRole('button', { name, exact: true })
 
@@ -109,7 +109,7 @@ describe.skipIf(!haveBrowser)('the page (chromium is needed)', () => {
   it('does the same with only the keyboard', async () => {
     const page = await openPage()
     const keys = page.keyboard
-    /** Tab, until the focus is on what is called so. */
+    /** Presses Tab until the focus is on the element with this name. */
     async function tabTo(name: string | RegExp): Promise<void> {
       const seen: string[] = []
       for (let steps = 0; steps < 80; steps++) {

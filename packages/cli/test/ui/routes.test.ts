@@ -39,7 +39,7 @@ describe('routes of the daemon', () => {
     expect(await of(page, 'GET v1/why?ref=svc:///acme/tiny:q8_0')).toEqual(await client.why('acme/tiny:q8_0'))
     const [{ id }] = (await client.jobs()) as [Job]
     expect(await of(page, `GET v1/jobs/${id}`)).toEqual(await client.job(id))
-    // what the page does not use, it cannot ask
+    // the page cannot use other routes
     expect((await page.fetch('v1/open?ref=acme/tiny:q8_0')).status).toBe(404)
   })
 
@@ -59,7 +59,7 @@ describe('routes of the daemon', () => {
       state: 'failed'
     })
     expect(await of(page, 'PUT v1/pin', { ref: 'acme/other:q8_0', pinned: false })).toMatchObject({ pinned: false })
-    // a folder that was made on the way keeps nothing
+    // a managed view keeps nothing
     const { path } = await of(page, 'POST bridge/path', { ref: 'acme/other:q8_0' })
     expect(readFileSync(path)).toEqual(readFileSync(file))
     const told = await of(page, 'GET bridge/removal?ref=acme/other')

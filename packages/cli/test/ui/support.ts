@@ -23,7 +23,7 @@ export interface Answer {
 export interface Asked {
   readonly method?: string
   readonly headers?: OutgoingHttpHeaders
-  /** Sent as it is. */
+  /** Sent unchanged. */
   readonly body?: string
 }
 
@@ -102,7 +102,7 @@ export async function openBridge(
   }
 }
 
-/** What the script of the entry does. */
+/** Redeems a link, as the script of the entry does. */
 export async function enter(bridge: Bridge, link = bridge.newLink()): Promise<{ cookie: string; page: string }> {
   const token = new URL(link).hash.slice(1)
   const { headers, body } = json({ token })
@@ -120,7 +120,7 @@ export interface LiveEvent {
   readonly data: unknown
 }
 
-/** What an open page is told. */
+/** Collects the events that an open page gets. */
 export class Listener {
   readonly #request: ClientRequest
   readonly #events: LiveEvent[] = []
@@ -147,7 +147,7 @@ export class Listener {
     onTestFinished(() => void this.#request.destroy())
   }
 
-  /** The next event of this kind that fits; what came before it is forgotten. Time passes meanwhile. */
+  /** The next event of this kind that fits; drops earlier ones. Time passes meanwhile. */
   async next<T>(name: string, fits: (data: T) => boolean = () => true): Promise<T> {
     const find = (): number => this.#events.findIndex((event) => event.name === name && fits(event.data as T))
     await until(
@@ -157,7 +157,7 @@ export class Listener {
     return this.#events.splice(0, find() + 1).at(-1)!.data as T
   }
 
-  /** The kinds of events that came and were not taken yet. */
+  /** The names of the events that `next` has not returned yet. */
   get names(): readonly string[] {
     return this.#events.map(({ name }) => name)
   }
