@@ -11,10 +11,9 @@ import {
   writeFileSync
 } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { PassThrough } from 'node:stream'
 import { makeGguf, makeSafetensors } from '@svc/testkit/models'
 import { expect, it, vi } from 'vitest'
-import { type TestDaemon, testDaemon } from './support.ts'
+import { type TestDaemon, testDaemon, typing } from './support.ts'
 import { COMMIT, gitSha1, put, putDocker, putHub, putOllama, sha256 } from './tool-caches.ts'
 
 vi.setConfig({ testTimeout: 60_000 })
@@ -187,11 +186,10 @@ it('a model that two tools hold is counted once, and svc asks at a terminal befo
   expect(models.map(({ sharedBytes }) => sharedBytes)).toEqual([0, bytes.length])
   expect(models[1]!.takesBytes).toBeLessThan(models[0]!.takesBytes)
 
-  const answering = (answer: string) => Object.assign(new PassThrough({}), { isTTY: true as const }).end(`${answer}\n`)
-  const refused = await daemon.svcWith(['adopt', ...both], { columns: 100, stdin: answering('n') })
+  const refused = await daemon.svcWith(['adopt', ...both], { columns: 100, stdin: typing('n') })
   expect(refused).toMatchObject({ code: 2, stderr: expect.stringContaining('(y/N)') })
   expect((await daemon.svc('ls')).stdout).toBe('')
-  const taken = await daemon.svcWith(['adopt', ...both], { columns: 100, stdin: answering('y') })
+  const taken = await daemon.svcWith(['adopt', ...both], { columns: 100, stdin: typing('y') })
   expect(taken).toMatchObject({ code: 0, stdout: expect.stringContaining('acme/twice:q8_0\n') })
 })
 

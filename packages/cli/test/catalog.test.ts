@@ -1,13 +1,12 @@
 // `svc catalog search` and `svc import catalog` against a provider, a hub and a v1 seeder that is not ours.
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { Readable } from 'node:stream'
 import { type FakeCatalog, startFakeCatalog } from '@svc/testkit/fake-catalog'
 import { type FakeHub, startFakeHub } from '@svc/testkit/fake-hub'
 import { makeGguf } from '@svc/testkit/models'
 import { haveLibtorrent, startV1Peer } from '@svc/testkit/v1-peer'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { laterUndo, QUIET_SWARM, type TestDaemon, testDaemon } from './support.ts'
+import { laterUndo, QUIET_SWARM, type TestDaemon, testDaemon, typing } from './support.ts'
 
 const REPO = 'Org/Model-GGUF'
 const GGUF = 'model-q8_0.gguf'
@@ -64,15 +63,19 @@ it('lists several quants with sizes and asks which to import; without a terminal
 
   // svc asks the hub for each chosen quant in turn; the hub has none, and the first failure ends the command
   const lost = { code: 2, stdout: '' }
-  for (const [answer, ...args] of [['Q8\n'], ['q2_k, q8_0\n'], ['', '--all'], ['', '--quant', 'Q8_0,q2_k']] as const) {
-    const stdin = Object.assign(Readable.from([answer]), { isTTY: true })
-    const ran = await daemon.svcWith(['import', 'catalog', 'Org/Many-GGUF', ...args], { columns: 100, stdin })
+  for (const [answer, ...args] of [['Q8'], ['q2_k, q8_0'], ['', '--all'], ['', '--quant', 'Q8_0,q2_k']] as const) {
+    const ran = await daemon.svcWith(['import', 'catalog', 'Org/Many-GGUF', ...args], {
+      columns: 100,
+      stdin: typing(answer)
+    })
     expect(ran).toMatchObject(lost)
     expect(ran.stderr.includes('Which?')).toBe(args.length === 0)
     expect(ran.stderr).toContain('--trust-catalog')
   }
-  const stdin = Object.assign(Readable.from(['\n']), { isTTY: true })
-  const none = await daemon.svcWith(['import', 'catalog', 'Org/Many-GGUF'], { columns: 100, stdin })
+  const none = await daemon.svcWith(['import', 'catalog', 'Org/Many-GGUF'], {
+    columns: 100,
+    stdin: typing('')
+  })
   expect(none).toMatchObject(lost)
   expect(none.stderr).toContain('nothing was chosen')
 })

@@ -2,12 +2,12 @@
 
 import { readdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { PassThrough, Readable } from 'node:stream'
+import { PassThrough } from 'node:stream'
 import { createClient } from '@svc/client'
 import { type FakeHub, startFakeHub } from '@svc/testkit/fake-hub'
 import { makeGguf } from '@svc/testkit/models'
 import { afterAll, beforeAll, expect, it, vi } from 'vitest'
-import { laterUndo, QUIET_SWARM, svcProcess, type TestDaemon, testDaemon } from './support.ts'
+import { laterUndo, QUIET_SWARM, svcProcess, type TestDaemon, testDaemon, typing } from './support.ts'
 
 const REPO = 'Some-Org/Model-7B-GGUF'
 const AS = 'some-org/model-7b-gguf'
@@ -49,8 +49,10 @@ it('a repository of several quants is not fetched by accident: svc lists them an
 })
 
 it('on a terminal, svc imports the quants that the user names', async () => {
-  const stdin = Object.assign(Readable.from(['Q2_K\n']), { isTTY: true })
-  const ran = await daemon.svcWith(['import', 'hf', REPO, '--as', 'asked/model'], { columns: 100, stdin })
+  const ran = await daemon.svcWith(['import', 'hf', REPO, '--as', 'asked/model'], {
+    columns: 100,
+    stdin: typing('Q2_K')
+  })
   expect(ran).toMatchObject({ code: 0, stdout: 'asked/model:q2_k\n' })
   expect(ran.stderr).toContain('Which?')
   expect(ran.stderr).toContain('the largest that fits is')
@@ -59,10 +61,7 @@ it('on a terminal, svc imports the quants that the user names', async () => {
 })
 
 it('svc asks again after an unclear answer, and imports nothing without one', async () => {
-  const answering = (...lines: string[]) => ({
-    columns: 100,
-    stdin: Object.assign(Readable.from(lines.map((line) => `${line}\n`)), { isTTY: true })
-  })
+  const answering = (...lines: string[]) => ({ columns: 100, stdin: typing(...lines) })
   const again = await daemon.svcWith(['import', 'hf', REPO, '--as', 'asked/twice'], answering('q', 'q8, Q2_k'))
   expect(again).toMatchObject({ code: 0, stdout: 'asked/twice:q2_k\nasked/twice:q8_0\n' })
   expect(again.stderr.match(/Which\?/g)).toHaveLength(2)

@@ -1,13 +1,11 @@
 // Models are evicted for others only if their owner agrees.
-import { PassThrough } from 'node:stream'
 import { startFakeHub } from '@svc/testkit/fake-hub'
 import { expect, it, onTestFinished, vi } from 'vitest'
-import { testDaemon } from './support.ts'
+import { testDaemon, typing } from './support.ts'
 
 vi.setConfig({ testTimeout: 60_000 })
 
 const MIB = 1 << 20
-const typing = (text: string) => Object.assign(new PassThrough({}), { isTTY: true as const }).end(`${text}\n`)
 
 it('an import without room is refused with the eviction candidates; a terminal asks, --evict proceeds', async () => {
   const files = (name: string, seed: number) => [{ path: `${name}-q8_0.gguf`, content: { seed, sizeBytes: 2 * MIB } }]

@@ -1,17 +1,15 @@
 // An import takes no name from another model unless it is told to.
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { PassThrough } from 'node:stream'
 import { startFakeHub } from '@svc/testkit/fake-hub'
 import { makeGguf } from '@svc/testkit/models'
 import { expect, it, onTestFinished, vi } from 'vitest'
-import { QUIET_SWARM, type TestDaemon, testDaemon } from './support.ts'
+import { QUIET_SWARM, type TestDaemon, testDaemon, typing } from './support.ts'
 
 vi.setConfig({ testTimeout: 60_000 })
 
 const REF = 'me/m:q8_0'
 const weights = (seed: number): Buffer => makeGguf({ seed })
-const typing = (text: string) => Object.assign(new PassThrough({}), { isTTY: true as const }).end(`${text}\n`)
 async function manifestOf(daemon: TestDaemon, ref = REF): Promise<string | undefined> {
   const { code, stdout } = await daemon.svc('resolve', ref, '--json')
   return code === 0 ? JSON.parse(stdout).manifestDigest : undefined

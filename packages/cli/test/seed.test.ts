@@ -5,14 +5,13 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'no
 import { type AddressInfo, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { PassThrough } from 'node:stream'
 import { createClient } from '@svc/client'
 import { loadConfig } from '@svc/daemon'
 import { startFakeHub } from '@svc/testkit/fake-hub'
 import { makeGguf } from '@svc/testkit/models'
 import { SVCD } from '@svc/testkit/programs'
 import { expect, it, onTestFinished, vi } from 'vitest'
-import { svc, svcProcess, type TestDaemon, testDaemon } from './support.ts'
+import { svc, svcProcess, type TestDaemon, testDaemon, typing } from './support.ts'
 
 vi.setConfig({ testTimeout: 60_000 })
 
@@ -179,7 +178,7 @@ it('before the first import from the hub, svc says what is shared, from when, an
   const daemon = await daemonOf(place)
   const person = () => ({
     columns: 100,
-    stdin: Object.assign(new PassThrough(), { isTTY: true as const }).end(),
+    stdin: typing(),
     env: { HOME: place.folder }
   })
   const told = /^.*BitTorrent.* next start .*svc seed off.*$/gm
@@ -199,9 +198,11 @@ it('before the first import from the hub, svc says what is shared, from when, an
 it('svc asks once whether to share own models, and again after an answer that is neither yes nor no', async () => {
   const daemon = await daemonOf(await given())
   writeFileSync(join(daemon.folder, 'own-q8_0.gguf'), makeGguf({ seed: 2 }))
-  const stdin = Object.assign(new PassThrough(), { isTTY: true as const }).end('constructor\nNo\n')
   const words = ['import', 'local', 'own-q8_0.gguf', '--as', 'me/own']
-  expect(await daemon.svcWith(words, { columns: 100, stdin })).toMatchObject({ code: 0, stdout: 'me/own:q8_0\n' })
+  expect(await daemon.svcWith(words, { columns: 100, stdin: typing('constructor', 'No') })).toMatchObject({
+    code: 0,
+    stdout: 'me/own:q8_0\n'
+  })
   expect(JSON.parse((await daemon.svc('status', '--json')).stdout).seedLocal).toBe(false)
 })
 

@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { closeSync, existsSync, mkdtempSync, openSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { Writable } from 'node:stream'
+import { PassThrough, Writable } from 'node:stream'
 import { type DaemonOptions, type RunningDaemon, startDaemon } from '@svc/daemon'
 import { SVC } from '@svc/testkit/programs'
 import { onTestFinished } from 'vitest'
@@ -67,6 +67,10 @@ export interface InProcessOptions extends RunOptions {
   /** Answers to questions. */
   readonly stdin?: NonNullable<Terminal['stdin']>
 }
+
+/** A terminal at which a person types these lines, then Ctrl-D. */
+export const typing = (...lines: readonly string[]) =>
+  Object.assign(new PassThrough(), { isTTY: true as const }).end(lines.map((line) => `${line}\n`).join(''))
 
 /** Runs a command line to its end in this process. */
 export async function svc(args: readonly string[], options: InProcessOptions): Promise<Ran> {
