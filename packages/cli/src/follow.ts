@@ -17,27 +17,12 @@ export interface FollowOptions {
   readonly warned?: Set<string>
 }
 
-/** Measures how long a job has received no byte. */
-class Silence {
-  readonly #clock: Clock
-  readonly #stallTimeoutMs: number
-  #bytes = -1
-  #since: number
-  isOver = false
-
-  constructor(clock: Clock, stallTimeoutMs: number) {
-    this.#clock = clock
-    this.#since = clock.monotonic()
-    this.#stallTimeoutMs = stallTimeoutMs
-  }
-
-  /** True once: when it has lasted too long. */
-  ends({ bytesDone = 0, state }: Job): boolean {
-    if (bytesDone !== this.#bytes || state === 'waiting') {
-      this.#bytes = bytesDone
-      this.#since = this.#clock.monotonic()
-    } else if (!this.isOver && this.#clock.monotonic() - this.#since > this.#stallTimeoutMs) return (this.isOver = true)
-    return false
+/** Tells, from its snapshots, whether a job has received no byte for so long. */
+function stallTest(clock: Clock, stallTimeoutMs: number): (snapshot: Job) => boolean {
+  let [bytes, sinceMs] = [-1, clock.monotonic()]
+  return ({ bytesDone = 0, state }) => {
+    if (bytesDone !== bytes || state === 'waiting') [bytes, sinceMs] = [bytesDone, clock.monotonic()]
+    return clock.monotonic() - sinceMs > stallTimeoutMs
   }
 }
 
@@ -50,22 +35,23 @@ export async function follow(
   job: Job,
   { stallTimeoutMs = Number.POSITIVE_INFINITY, warned = new Set() }: FollowOptions = {}
 ): Promise<Job> {
-  const silence = new Silence(session.clock, stallTimeoutMs)
+  const isStalled = stallTest(session.clock, stallTimeoutMs)
+  let wasStalled = false
   const progress = await progressFor(session)
   let last = job
   let lastText = ''
   try {
     for await (const snapshot of session.client.watchJob(job)) {
       last = snapshot
-      if (silence.ends(snapshot)) await session.client.cancelJob(job.id)
+      if (!wasStalled && isStalled(snapshot)) {
+        wasStalled = true
+        await session.client.cancelJob(job.id)
+      }
       const text = jsonText(snapshot)
       if (text === lastText) continue
       lastText = text
       if (session.json && !session.quiet) session.document(snapshot)
-      for (const warning of snapshot.warnings ?? []) {
-        if (!warned.has(warning)) progress.tell(`warning: ${warning}`)
-        warned.add(warning)
-      }
+      warnOnce(progress, snapshot, warned)
       progress.update(snapshot)
     }
   } catch (error) {
@@ -79,9 +65,16 @@ export async function follow(
     progress.end()
   }
   if (session.json && session.quiet) session.document(last)
-  if (silence.isOver && last.error?.code === 'E_ABORTED') throw new StalledError('nothing came')
+  if (wasStalled && last.error?.code === 'E_ABORTED') throw new StalledError('nothing came')
   if (last.state === 'failed') throw jobFailure(last)
   return last
+}
+
+function warnOnce(progress: Progress, { warnings = [] }: Job, warned: Set<string>): void {
+  for (const warning of warnings) {
+    if (!warned.has(warning)) progress.tell(`warning: ${warning}`)
+    warned.add(warning)
+  }
 }
 
 /** Shows a transfer that `svc` makes itself. */

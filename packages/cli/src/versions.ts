@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs'
+import { existsSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { createClient } from '@svc/client'
 import type { Session } from './session.ts'
@@ -12,13 +12,9 @@ const TIMEOUT_MS = 2000
 
 /** The version of the running daemon; undefined if none is running. Never starts a daemon. */
 export async function runningVersion(socketPath: string, signal: AbortSignal): Promise<string | undefined> {
-  try {
-    // With a service manager listening on the socket, connecting would start the daemon. So check the file next to the
-    // socket first.
-    readFileSync(join(dirname(socketPath), 'runtime.json'))
-  } catch {
-    return undefined
-  }
+  // With a service manager listening on the socket, connecting would start the daemon. So check the file next to the
+  // socket first.
+  if (!existsSync(join(dirname(socketPath), 'runtime.json'))) return undefined
   const client = createClient({ socketPath, signal, timeoutMs: TIMEOUT_MS })
   try {
     return (await client.status()).version

@@ -13,28 +13,19 @@ export async function asking<T>({ terminal, signal }: Session, work: (ask: Ask) 
   const { createInterface } = await import('node:readline')
   // an input that has ended does not say so again
   const isOver = terminal.stdin!.readableEnded
-  const lines = createInterface({ input: terminal.stdin!, terminal: false })
+  const lines = createInterface({ input: terminal.stdin!, terminal: false, signal })
   const answers = lines[Symbol.asyncIterator]()
-  let stop = (): void => {}
-  const interrupted = new Promise<never>((_, reject) => {
-    stop = () => {
-      // the cursor is still on the question's line
-      terminal.stderr.write('\n')
-      reject(new CliError('interrupted', 'interrupted; nothing was done', { code: 'E_INTERRUPTED' }))
-    }
-    signal.addEventListener('abort', stop, { once: true })
-  })
-  interrupted.catch(() => undefined)
   try {
     return await work(async (question) => {
       terminal.stderr.write(question)
-      const answer = isOver ? undefined : await Promise.race([answers.next(), interrupted])
-      if (answer !== undefined && answer.done !== true) return answer.value.trim()
+      const answer = isOver ? undefined : await answers.next()
+      if (!signal.aborted && answer !== undefined && answer.done !== true) return answer.value.trim()
+      // the cursor is still on the question's line
       terminal.stderr.write('\n')
+      if (signal.aborted) throw new CliError('interrupted', 'interrupted; nothing was done', { code: 'E_INTERRUPTED' })
       return undefined
     })
   } finally {
-    signal.removeEventListener('abort', stop)
     lines.close()
   }
 }
