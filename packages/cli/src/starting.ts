@@ -50,7 +50,7 @@ interface StartState {
   readonly verifying?: { readonly artifactsDone?: number; readonly artifactsTotal?: number }
 }
 
-/** What a daemon says of itself beside its socket (spec add.30); undefined when it says nothing, or is gone. */
+/** What a daemon writes of itself beside its socket (spec add.30); undefined if it writes nothing, or is gone. */
 function runtimeFacts(socketPath: string, nowMs: number): StartState | undefined {
   try {
     const path = join(dirname(socketPath), 'runtime.json')
@@ -67,7 +67,7 @@ function runtimeFacts(socketPath: string, nowMs: number): StartState | undefined
   }
 }
 
-/** Whether a daemon listens there; if that is unknown, the request finds out. */
+/** Whether a daemon listens there; true if unknown, as the request then finds out. */
 const isAnswered = (path: string): Promise<boolean> =>
   new Promise((settle) => {
     const socket = createConnection({ path })

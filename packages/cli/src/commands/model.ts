@@ -88,7 +88,7 @@ const LEFT_OUT: Readonly<Record<string, string>> = {
 function printCompanions(session: Session, { files, omitted }: OpenCompanions): void {
   if (files.length + omitted.length === 0) return
   const sizeBytes = files.reduce((sum, { size }) => sum + size, 0)
-  session.print(`  beside it ${count(files.length, 'file')}, ${formatBytes(sizeBytes)}`)
+  session.print(`  companions ${count(files.length, 'file')}, ${formatBytes(sizeBytes)}`)
   const rows = files.map(({ path, size, digest, own }) => [
     `    ${path}`,
     own === true ? 'not shared' : '',
@@ -98,7 +98,7 @@ function printCompanions(session: Session, { files, omitted }: OpenCompanions): 
   const left = omitted.filter(({ reason }) => reason !== 'artifact')
   session.table(rows)
   if (left.length === 0) return
-  session.print(`  left out  ${count(left.length, 'file')}`)
+  session.print(`  left out   ${count(left.length, 'file')}`)
   const why = left.map(({ path, size, reason }) => [`    ${path}`, formatBytes(size), LEFT_OUT[reason] ?? reason])
   session.table(why)
 }

@@ -100,7 +100,7 @@ async function removeView(session: Session, path: string, typed: string | undefi
   session.note(
     answer.removed
       ? `removed ${ref === undefined ? '' : `${ref} from `}${answer.path}`
-      : `${answer.path} did not exist any more; its model is no longer kept for it`
+      : `${answer.path} was already gone; it no longer keeps its model`
   )
 }
 

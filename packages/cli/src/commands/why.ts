@@ -62,7 +62,7 @@ function factsOf(result: WhyResult) {
 function besideOf({ given, own }: NonNullable<WhyResult['companions']>): string[] {
   const stay = 'not shared, since no loader reads such names (an import with --companions all shares them)'
   return [
-    ...(given === 0 ? [] : [`${count(given, 'file')} beside it: shared with it`]),
+    ...(given === 0 ? [] : [`shared with it: ${count(given, 'companion')}`]),
     ...(own.length === 0 ? [] : [`${own.join(', ')}: ${stay}`])
   ]
 }
