@@ -1,9 +1,9 @@
-import type { Publication, PublishProgress } from '@svc/publish'
+import type { Publication, PublishProgress, Target } from '@svc/publish'
 import { usage } from '../errors.ts'
 import { withProgress } from '../follow.ts'
 import { count, formatBytes } from '../format.ts'
 import { withPublish } from '../libraries.ts'
-import { withModelsToPack } from '../models/packing.ts'
+import { type ModelToPack, withModelsToPack } from '../models/packing.ts'
 import { storedModel } from '../models/stored-model.ts'
 import type { Shown } from '../progress.ts'
 import type { Session } from '../session.ts'
@@ -35,45 +35,59 @@ export async function publish(
       const { endpoint, region } = options
       const target = await lib.openTarget(where, { endpoint, region, env: session.terminal.env })
       try {
-        const url = await lib.readerUrl(target, givenUrl, session.signal)
-        const publications: Publication[] = []
-        const warnings: string[] = []
-        for (const subject of subjects) {
-          const input = await storedModel(session, subject)
-          warnings.push(...input.warnings)
-          publications.push(await lib.publicationOf({ ...input, url, trackers: options.tracker }, session.signal))
-        }
-        for (const warning of warnings) session.note(`warning: ${warning}`)
-        const checkUrl = givenUrl !== undefined && options.check !== false
-        const done = await withProgress(session, { kind: 'publish', ref: target.name }, (update) => {
-          const onProgress = (progress: PublishProgress): void => update(shownOf(progress))
-          return lib.publish(publications, target, { url, checkUrl, signal: session.signal, onProgress })
-        })
-        const models = publications.map((publication) => {
-          const { ref, manifestDigest, infohash, name, magnet, torrentKey, isWithheld, companions } = publication
-          const model = { ref, manifest: manifestDigest, magnet, withheld: isWithheld, companions }
-          const command = lib.importCommand(model, url)
-          return { ref, manifestDigest, infohash, name, magnet, torrent: torrentKey, command }
-        })
-        if (session.json) {
-          const told = warnings.length > 0 ? warnings : undefined
-          return session.document({ target: target.name, url, ...done, models, warnings: told })
-        }
-        for (const { command } of models) session.print(command)
-        const { sentBytes, presentBytes, checkedRanges } = done
-        session.note(
-          `wrote ${formatBytes(sentBytes)}, ${formatBytes(presentBytes)} already present; ${count(checkedRanges, 'range')} read back`
-        )
-        if (url === undefined) {
-          session.note(
-            'the torrents have no webseed yet: set --url to the address at which a web server serves this folder'
-          )
-        } else session.note(`index page: ${url}index.html`)
+        await publishTo(session, lib, target, subjects, { ...options, givenUrl })
       } finally {
         await target.close()
       }
     })
   })
+}
+
+type PublishModule = typeof import('@svc/publish')
+
+async function publishTo(
+  session: Session,
+  lib: PublishModule,
+  target: Target,
+  subjects: readonly ModelToPack[],
+  { givenUrl, tracker, check }: PublishCommandOptions & { readonly givenUrl: string | undefined }
+): Promise<void> {
+  const { signal } = session
+  const url = await lib.readerUrl(target, givenUrl, signal)
+  const publications: Publication[] = []
+  const warnings: string[] = []
+  for (const subject of subjects) {
+    const input = await storedModel(session, subject)
+    warnings.push(...input.warnings)
+    publications.push(await lib.publicationOf({ ...input, url, trackers: tracker }, signal))
+  }
+  for (const warning of warnings) session.note(`warning: ${warning}`)
+  const checkUrl = givenUrl !== undefined && check !== false
+  const done = await withProgress(session, { kind: 'publish', ref: target.name }, (update) =>
+    lib.publish(publications, target, { url, checkUrl, signal, onProgress: (progress) => update(shownOf(progress)) })
+  )
+  const models = publications.map((publication) => factsOf(lib, publication, url))
+  if (session.json) {
+    const told = warnings.length > 0 ? warnings : undefined
+    return session.document({ target: target.name, url, ...done, models, warnings: told })
+  }
+  for (const { command } of models) session.print(command)
+  const { sentBytes, presentBytes, checkedRanges } = done
+  session.note(
+    `wrote ${formatBytes(sentBytes)}, ${formatBytes(presentBytes)} already present; ${count(checkedRanges, 'range')} read back`
+  )
+  session.note(
+    url === undefined
+      ? 'the torrents have no webseed yet: set --url to the address at which a web server serves this folder'
+      : `index page: ${url}index.html`
+  )
+}
+
+/** The facts of a publication, and the command that imports it. */
+function factsOf(lib: PublishModule, publication: Publication, url: string | undefined) {
+  const { ref, manifestDigest, infohash, name, magnet, torrentKey, isWithheld, companions } = publication
+  const command = lib.importCommand({ ref, manifest: manifestDigest, magnet, withheld: isWithheld, companions }, url)
+  return { ref, manifestDigest, infohash, name, magnet, torrent: torrentKey, command }
 }
 
 const shownOf = ({ phase, file, ...counts }: PublishProgress): Partial<Shown> => ({
