@@ -10,7 +10,7 @@ import type { MadeRepository } from '@svc/testkit/made-repositories'
 import { missingModules, PYTHON } from '@svc/testkit/python-loaders'
 import { haveRegistry, startRegistry } from '@svc/testkit/registry'
 import { afterAll, beforeAll, expect, it, onTestFinished, vi } from 'vitest'
-import { laterUndo, QUIET_SWARM, type TestDaemon, testDaemon } from './support.ts'
+import { laterUndo, ok, QUIET_SWARM, type TestDaemon, testDaemon } from './support.ts'
 
 interface Imported extends MadeRepository {
   /** One per quant. */
@@ -25,12 +25,6 @@ export function folderAt(path: string): Folder {
   const names = readdirSync(path, { recursive: true, encoding: 'utf8' }).filter((name) => name !== '.svc-view.json')
   const files = names.filter((name) => statSync(join(path, name)).isFile())
   return new Map(files.map((name) => [name, readFileSync(join(path, name))]))
-}
-
-export async function ok(daemon: TestDaemon, ...args: string[]): Promise<string> {
-  const ran = await daemon.svc(...args)
-  expect(ran.code, `svc ${args.join(' ')}: ${ran.stderr}`).toBe(0)
-  return ran.stdout.trimEnd()
 }
 
 /** Runs a command line that the `svc` of another daemon printed, split as by a shell. */

@@ -10,9 +10,9 @@ import { haveLlamaCpp, llamaCppVersion } from '@svc/testkit/llama-cpp'
 import { haveLlamaVision } from '@svc/testkit/llama-vision'
 import { missingForRows, PYTHON, type PythonLoaders, ROWS, startPythonLoaders } from '@svc/testkit/python-loaders'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest'
-import { folderAt, ok, typed } from './folders.ts'
+import { folderAt, typed } from './folders.ts'
 import { type Computed, LOADER_ROWS, type LoaderContext, type LoaderRow, testedWith } from './loader-rows.ts'
-import { laterUndo, QUIET_SWARM, type TestDaemon, testDaemon } from './support.ts'
+import { laterUndo, ok, QUIET_SWARM, type TestDaemon, testDaemon } from './support.ts'
 
 const missing = [
   ...missingForRows().map((name) => `${name} for ${PYTHON}`),

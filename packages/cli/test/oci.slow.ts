@@ -9,7 +9,7 @@ import { createClient } from '@svc/client'
 import { makeGguf, makeModelFolder, seededBytes } from '@svc/testkit/models'
 import { haveRegistry, haveSkopeo, skopeo, startRegistry, type TestRegistry } from '@svc/testkit/registry'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
-import { laterUndo, type TestDaemon, testDaemon } from './support.ts'
+import { laterUndo, manifestOf, ok, type TestDaemon, testDaemon } from './support.ts'
 
 vi.setConfig({ testTimeout: 60_000 })
 const undo = laterUndo()
@@ -17,13 +17,6 @@ const REFS = ['acme/tiny:bf16', 'acme/split:q4_k_m'] as const
 let from: TestDaemon
 let to: TestDaemon
 
-async function ok(daemon: TestDaemon, ...args: string[]): Promise<string> {
-  const ran = await daemon.svc(...args)
-  expect(ran.code, `svc ${args.join(' ')}: ${ran.stderr}`).toBe(0)
-  return ran.stdout.trim()
-}
-const manifestOf = async (daemon: TestDaemon, ref: string): Promise<string> =>
-  JSON.parse(await ok(daemon, 'resolve', ref, '--json')).manifestDigest
 /** Removes the imported models, so that the next import has to bring the bytes. */
 async function forget(daemon: TestDaemon): Promise<void> {
   for (const ref of REFS) await daemon.svc('rm', ref)

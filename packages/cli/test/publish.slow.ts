@@ -18,18 +18,12 @@ import { makeModelFolder, seededBytes } from '@svc/testkit/models'
 import { haveNginx, type Nginx, startNginx } from '@svc/testkit/nginx'
 import { haveS3Server, type S3Server, startS3Server } from '@svc/testkit/s3-server'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest'
-import { laterUndo, QUIET_SWARM, svcProcess, type TestDaemon, testDaemon } from './support.ts'
+import { laterUndo, manifestOf, ok, QUIET_SWARM, svcProcess, type TestDaemon, testDaemon } from './support.ts'
 
 vi.setConfig({ testTimeout: 120_000 })
 const undo = laterUndo()
 const REF = 'acme/odd:q8_0'
 let from: TestDaemon
-
-async function ok(daemon: TestDaemon, ...args: string[]): Promise<string> {
-  const ran = await daemon.svc(...args)
-  expect(ran.code, `svc ${args.join(' ')}: ${ran.stderr}`).toBe(0)
-  return ran.stdout.trim()
-}
 
 /** The S3 server keeps metadata in extended attributes, which file systems in memory lack. */
 function onDisk(): string {
@@ -51,9 +45,6 @@ const typed = (daemon: TestDaemon, command: string): Promise<string> =>
       .slice(1)
       .map((word) => word.replace(/^'|'$/g, ''))
   )
-
-const manifestOf = async (daemon: TestDaemon, ref: string): Promise<string> =>
-  JSON.parse(await ok(daemon, 'resolve', ref, '--json')).manifestDigest
 
 const companionsOf = async (daemon: TestDaemon, ref: string): Promise<string> =>
   JSON.parse(await ok(daemon, 'show', ref, '--json')).companions.digest

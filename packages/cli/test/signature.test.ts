@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url'
 import { signModel } from '@svc/signature'
 import { makeGguf, makeSafetensors } from '@svc/testkit/models'
 import { afterAll, beforeAll, expect, it, vi } from 'vitest'
-import { laterUndo, type TestDaemon, testDaemon } from './support.ts'
+import { laterUndo, ok as succeed, type TestDaemon, testDaemon } from './support.ts'
 
 vi.setConfig({ testTimeout: 60_000 })
 const undo = laterUndo()
@@ -27,11 +27,7 @@ let key: readonly string[]
 
 const at = (name: string): string => join(daemon.folder, name)
 
-async function ok(...args: string[]): Promise<string> {
-  const ran = await daemon.svc(...args)
-  expect(ran.code, `svc ${args.join(' ')}: ${ran.stderr}`).toBe(0)
-  return ran.stdout
-}
+const ok = (...args: string[]): Promise<string> => succeed(daemon, ...args)
 
 function write(folder: string, files: Readonly<Record<string, string | Uint8Array>>): string {
   for (const [name, content] of Object.entries(files)) {

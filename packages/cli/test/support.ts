@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { PassThrough, Writable } from 'node:stream'
 import { type DaemonOptions, type RunningDaemon, startDaemon } from '@svc/daemon'
 import { SVC } from '@svc/testkit/programs'
-import { onTestFinished } from 'vitest'
+import { expect, onTestFinished } from 'vitest'
 import { run } from '../src/run.ts'
 import type { Terminal } from '../src/terminal.ts'
 
@@ -166,6 +166,16 @@ export async function testDaemon(
   const svcWith: TestDaemon['svcWith'] = (args, more) => svc(args, { socketPath, cwd: folder, ...more })
   return { folder, root, socketPath, pause, resume, svc: (...args) => svcWith(args, {}), svcWith }
 }
+
+/** Runs a command that must succeed. @returns what it prints, without the last newline */
+export async function ok(daemon: TestDaemon, ...args: string[]): Promise<string> {
+  const ran = await daemon.svc(...args)
+  expect(ran.code, `svc ${args.join(' ')}: ${ran.stderr}`).toBe(0)
+  return ran.stdout.trimEnd()
+}
+
+export const manifestOf = async (daemon: TestDaemon, ref: string): Promise<string> =>
+  JSON.parse(await ok(daemon, 'resolve', ref, '--json')).manifestDigest
 
 /** Clean-ups for a daemon that a whole file shares: `afterAll(undo.all)`. */
 export function laterUndo(): { readonly later: CleanUp; readonly all: () => Promise<void> } {

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import type { WhyResult } from '@svc/client'
 import { makeGguf } from '@svc/testkit/models'
 import { expect, it, vi } from 'vitest'
-import { type TestDaemon, testDaemon } from './support.ts'
+import { ok, type TestDaemon, testDaemon } from './support.ts'
 import { COMMIT, putHub } from './tool-caches.ts'
 
 vi.setConfig({ testTimeout: 60_000 })
@@ -18,12 +18,6 @@ async function imported(...options: string[]): Promise<TestDaemon> {
   writeFileSync(path, makeGguf({ seed: 11 }))
   await ok(daemon, 'import', 'local', path, '--as', 'me/model', ...options)
   return daemon
-}
-
-async function ok(daemon: TestDaemon, ...args: string[]): Promise<string> {
-  const { code, stdout, stderr } = await daemon.svc(...args)
-  expect(code, stderr).toBe(0)
-  return stdout
 }
 
 async function why(daemon: TestDaemon, ref = REF): Promise<WhyResult> {
