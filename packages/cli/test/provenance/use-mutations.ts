@@ -381,7 +381,7 @@ const SWARM = [
     [
       PRIVATE('a seeded model leaves the swarm'),
       'a pinned import is private if the request says so',
-      'return withMark({ ...facts, ...marked }, this.#request.private, this.#deps.context.clock)',
+      'return withMark({ ...facts, ...marked }, this.#request.private, this.#deps.clock)',
       'return { ...facts, ...marked }'
     ],
     [
@@ -393,7 +393,7 @@ const SWARM = [
     [
       ROADS('by a webseed'),
       'the result of a pinned import names withheld models',
-      'const notice = withheldNotice(ref, await this.#deps.context.artifacts.standing(pin))',
+      'const notice = withheldNotice(ref, await this.#deps.artifacts.standing(pin))',
       'const notice = undefined as string | undefined'
     ]
   ]),
@@ -434,11 +434,11 @@ const SWARM = [
   ...of('swarm/signed-requests.ts', [
     [KEYS, 'a signed request is recorded before it is sent', 'await artifacts.usedKey(manifestDigest)', '']
   ]),
-  ...of('swarm/swarm-client.ts', [
+  ...of('swarm/share.ts', [
     [
       testOf(`${DAEMON}/swarm/from-peers.slow.ts`, 'POST /v1/share announces'),
       '`share` says why something is held back',
-      'const heldBack = heldBackReason(standing, config.swarm)',
+      'const heldBack = heldBackReason(standing, config)',
       'const heldBack = undefined as string | undefined'
     ]
   ])
