@@ -3,7 +3,7 @@ import { formatRef, type Sha256Digest, tryParseRef } from '@svc/ref'
 import { DaemonError } from '../errors.ts'
 import { endAway } from '../library/away.ts'
 import type { Library } from '../library/library.ts'
-import { digestsOf, presenceOf } from '../library/open.ts'
+import { presenceOf } from '../library/open.ts'
 import type { FillContext, Filler } from './fill.ts'
 import type { JobStart } from './job-work.ts'
 import type { JobRegistry } from './registry.ts'
@@ -36,34 +36,32 @@ export async function ensure(
   } as const
   let manifestDigest: Sha256Digest | undefined
   try {
-    const resolved = await resolver.resolve(text)
-    let indexDigest: Sha256Digest | undefined
-    ;[manifestDigest, indexDigest] = digestsOf(resolved)
-    const { manifest, missing } = await presenceOf(store, documents, manifestDigest, indexDigest)
+    const { manifestDigest: digest, indexDigest } = await resolver.resolve(text)
+    manifestDigest = digest
+    const { manifest, missing } = await presenceOf(store, documents, digest, indexDigest)
     if (manifest === undefined) {
       throw new DaemonError(
         'E_SOURCE_UNAVAILABLE',
-        `the manifest ${manifestDigest} is not in the store; import it with /v1/import/local, /v1/import/hf, /v1/import/bt or /v1/import/catalog`
+        `the manifest ${digest} is not in the store; import it with /v1/import/local, /v1/import/hf, /v1/import/bt or /v1/import/catalog`
       )
     }
     const absent = new Set<Sha256Digest>(missing)
     const present = manifest.files.filter((file) => !absent.has(file.digest))
     const bytesTotal = manifest.files.reduce((sum, file) => sum + file.size, 0)
     const bytesPresent = present.reduce((sum, file) => sum + file.size, 0)
-    const described = { ...start, manifest: manifestDigest, filesTotal: manifest.files.length, bytesTotal }
+    const described = { ...start, manifest: digest, filesTotal: manifest.files.length, bytesTotal }
     if (present.length === manifest.files.length) {
-      await endAway(manifestDigest, deps)
+      await endAway(digest, deps)
       return jobs.settled(described, { filesDone: present.length, bytesDone: bytesPresent })
     }
     const { filler } = deps
-    const artifact = await deps.artifacts.read(manifestDigest)
+    const artifact = await deps.artifacts.read(digest)
     if (!filler.canFill(artifact)) {
       throw new DaemonError(
         'E_SOURCE_UNAVAILABLE',
-        `${absent.size} blobs of ${manifestDigest} are missing and the swarm client is off; set "[swarm] enabled" to true in the configuration, or import the model again`
+        `${absent.size} blobs of ${digest} are missing and the swarm client is off; set "[swarm] enabled" to true in the configuration, or import the model again`
       )
     }
-    const digest = manifestDigest
     return jobs.start(described, async ({ signal, update }) => {
       update({ filesDone: present.length, bytesDone: bytesPresent })
       const request = {

@@ -6,7 +6,6 @@ import { DaemonError } from '../errors.ts'
 import { endAway, endAwayOfAll } from '../library/away.ts'
 import { isEvictable, type KeptFact, keptFact } from '../library/eviction.ts'
 import type { Library } from '../library/library.ts'
-import { digestsOf } from '../library/open.ts'
 import { Unneeded } from '../library/unneeded.ts'
 import type { Copies, CopyProof } from './copies.ts'
 import type { JobOutcome } from './job-work.ts'
@@ -53,11 +52,9 @@ export class Evictions {
 
   /** POST /v1/evict. @throws as `Resolver.resolve`; DaemonError `E_NOT_FOUND` */
   async start({ ref, force = false }: EvictBody): Promise<Job> {
-    const { resolver, jobs, documents } = this.#deps
-    const resolved = await resolver.resolve(ref)
-    const [manifest] = digestsOf(resolved)
-    await documents.requireManifest(manifest)
-    return jobs.start({ kind: 'evict', ref: resolved.ref, manifest }, async ({ id, signal }): Promise<JobOutcome> => {
+    const { resolver, jobs } = this.#deps
+    const { ref: canonical, manifestDigest: manifest } = await resolver.resolveHere(ref)
+    return jobs.start({ kind: 'evict', ref: canonical, manifest }, async ({ id, signal }): Promise<JobOutcome> => {
       const freed = await this.evict(manifest, { force, signal, jobId: id })
       return { result: { ...freed, evicted: [manifest] } }
     })

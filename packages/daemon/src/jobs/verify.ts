@@ -8,7 +8,6 @@ import { manifestIn } from '../library/blob-index.ts'
 import { companionBlobs } from '../library/companions.ts'
 import { isEvictable } from '../library/eviction.ts'
 import type { Library } from '../library/library.ts'
-import { digestsOf } from '../library/open.ts'
 import type { Resolver } from '../library/resolve.ts'
 import type { UnreadableStateError } from '../library/strict.ts'
 import type { JobContext, JobOutcome } from './job-work.ts'
@@ -45,7 +44,7 @@ async function targetDigest(target: string, resolver: Resolver): Promise<Sha256D
   if (digest !== undefined) return digest
   if (/^sha256:/i.test(target))
     throw new DaemonError('E_BAD_REQUEST', 'the target is not a digest: "sha256:" and 64 lower-case hex characters')
-  return digestsOf(await resolver.resolve(target))[0]
+  return (await resolver.resolve(target)).manifestDigest
 }
 
 /** A blob and, if it is a manifest, the blobs that it lists. */

@@ -1,10 +1,10 @@
 import type { DiskBlobStore } from '@svc/cas'
-import type { OpenCompanions, OpenFile, OpenResult, ResolveResult } from '@svc/client/protocol'
+import type { OpenCompanions, OpenFile, OpenResult } from '@svc/client/protocol'
 import type { CompanionFile, Manifest, ManifestFile } from '@svc/manifest'
 import type { Sha256Digest } from '@svc/ref'
 import { type KeptCompanions, keptCompanions } from './companions.ts'
 import type { Documents } from './documents.ts'
-import type { Resolver } from './resolve.ts'
+import type { Resolved, Resolver } from './resolve.ts'
 import type { StoreState } from './state.ts'
 
 export interface OpenDeps extends Pick<StoreState, 'store' | 'documents' | 'artifacts'> {
@@ -49,12 +49,12 @@ export async function presenceOf(
 }
 
 /** GET /v1/open. @throws as `Resolver.resolve`; DaemonError `E_CORRUPTION` for a manifest that is not valid. */
-export async function openRef(ref: string, deps: OpenDeps): Promise<OpenResult> {
+export async function openRef(ref: string, deps: OpenDeps): Promise<OpenResult & Resolved> {
   const { resolver, store, documents } = deps
   const resolved = await resolver.resolve(ref)
-  const digests = digestsOf(resolved)
-  const { manifest, present, missing } = await presenceOf(store, documents, ...digests)
-  const kept = manifest && (await keptCompanions(resolved, { ...manifest, digest: digests[0] }, deps))
+  const { manifestDigest, indexDigest } = resolved
+  const { manifest, present, missing } = await presenceOf(store, documents, manifestDigest, indexDigest)
+  const kept = manifest && (await keptCompanions(resolved, { ...manifest, digest: manifestDigest }, deps))
   return {
     ...resolved,
     files: [...present],
@@ -75,15 +75,6 @@ function companionsOf(
     omitted: [...omitted],
     ...(warnings.length > 0 && { warnings: [...warnings] })
   }
-}
-
-/** Manifest and index of a resolution, in the form for `presenceOf`. */
-export function digestsOf(resolved: ResolveResult): [Sha256Digest, Sha256Digest?] {
-  const { manifestDigest, indexDigest } = resolved as unknown as {
-    manifestDigest: Sha256Digest
-    indexDigest?: Sha256Digest
-  }
-  return indexDigest === undefined ? [manifestDigest] : [manifestDigest, indexDigest]
 }
 
 const metadata = ({ name, kind, role, variant, part, runtime }: ManifestFile): Partial<OpenFile> => ({

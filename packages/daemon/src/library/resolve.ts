@@ -1,5 +1,5 @@
 import type { ResolveResult } from '@svc/client/protocol'
-import type { ModelIndex } from '@svc/manifest'
+import type { Manifest, ModelIndex } from '@svc/manifest'
 import {
   formatRef,
   type ModelRef,
@@ -20,13 +20,19 @@ const PLAN = {
   planReason: 'the plan is not computed by this version; use open and ensure'
 } as const
 
+/** A {@link ResolveResult} whose digests have their type. */
+export interface Resolved extends ResolveResult {
+  readonly manifestDigest: Sha256Digest
+  readonly indexDigest?: Sha256Digest
+}
+
 /** A result, with the objects that it was derived from. */
 interface CachedResult {
   readonly repo: RepoId
   readonly state: RepoState
   readonly digest: Sha256Digest
   readonly index: ModelIndex
-  readonly result: ResolveResult
+  readonly result: Resolved
 }
 
 /** References have at most 512 bytes, so this is a few megabytes. */
@@ -51,7 +57,7 @@ export class Resolver {
    * @throws RefError `E_PARSE`, `E_LENGTH`, `E_UNKNOWN_REF`, `E_AMBIGUOUS_SELECTOR`, `E_NO_MEMBER`, `E_PIN_MISMATCH`
    * @throws DaemonError `E_UNKNOWN_REF`, `E_NO_INDEX`, `E_INVALID_INDEX`
    */
-  async resolve(text: string): Promise<ResolveResult> {
+  async resolve(text: string): Promise<Resolved> {
     const known = this.#known(text)
     if (known !== undefined) return known
     const ref = await this.#parse(text)
@@ -68,8 +74,14 @@ export class Resolver {
     return result
   }
 
+  /** {@link resolve} of an artifact whose manifest is here. @throws as that; DaemonError `E_NOT_FOUND` */
+  async resolveHere(text: string): Promise<Resolved & { readonly manifest: Manifest }> {
+    const resolved = await this.resolve(text)
+    return { ...resolved, manifest: await this.#documents.requireManifest(resolved.manifestDigest) }
+  }
+
   /** An earlier result, if the state and the index that it was derived from have not changed on disk. */
-  #known(text: string): ResolveResult | undefined {
+  #known(text: string): Resolved | undefined {
     const answer = this.#answers.get(text)
     if (answer === undefined) return undefined
     const { repo, state, digest, index, result } = answer
@@ -111,7 +123,7 @@ export class Resolver {
   }
 }
 
-const direct = (ref: ModelRef, manifestDigest: Sha256Digest): ResolveResult => ({
+const direct = (ref: ModelRef, manifestDigest: Sha256Digest): Resolved => ({
   ref: formatRef(ref),
   ns: ref.ns,
   name: ref.name,
@@ -119,11 +131,7 @@ const direct = (ref: ModelRef, manifestDigest: Sha256Digest): ResolveResult => (
   ...PLAN
 })
 
-function selected(
-  ref: Extract<ModelRef, { quant: string }>,
-  indexDigest: Sha256Digest,
-  index: ModelIndex
-): ResolveResult {
+function selected(ref: Extract<ModelRef, { quant: string }>, indexDigest: Sha256Digest, index: ModelIndex): Resolved {
   const member = selectMember(index.members, ref)
   return {
     ref: formatRef(ref),

@@ -13,7 +13,6 @@ import { ViewError } from '@svc/view/view-error'
 import { DaemonError } from '../errors.ts'
 import type { StandIn } from './coming.ts'
 import { keptCompanions } from './companions.ts'
-import { digestsOf } from './open.ts'
 import type { ReplacedFiles } from './replace.ts'
 import type { Resolver } from './resolve.ts'
 import type { StoreState } from './state.ts'
@@ -209,7 +208,7 @@ export class Views {
   ): Promise<ViewAnswer> {
     const { resolver, store, usage } = this.#deps
     const resolved = await resolver.resolve(ref)
-    const [manifestDigest] = digestsOf(resolved)
+    const { manifestDigest } = resolved
     if (path === undefined && mode !== 'symlink')
       throw bad(`the managed view consists of links; name a "path" for the mode "${mode}"`)
     if (path !== undefined && holdSeconds !== undefined)
@@ -311,7 +310,7 @@ export class Views {
   async remove(path: string, ref?: string): Promise<RemovedView> {
     if (!isAbsolute(path)) throw bad(`the path ${JSON.stringify(path)} is not absolute`)
     const place = await placeOf(path)
-    const [model] = ref === undefined ? [] : digestsOf(await this.#deps.resolver.resolve(ref))
+    const model = ref === undefined ? undefined : (await this.#deps.resolver.resolve(ref)).manifestDigest
     const making = this.#making.get(place)
     if (making !== undefined && (model === undefined || making.entry.manifestDigest === model)) {
       making.stop.abort()

@@ -1,6 +1,5 @@
 import { ROUTES, type SearchResult } from '@svc/client/protocol'
 import type { Library } from '../../library/library.ts'
-import { digestsOf } from '../../library/open.ts'
 import type { Catalog } from '../../sources/catalog/catalog.ts'
 import type { HubImports } from '../../sources/hub/hub-imports.ts'
 import type { LocalImports } from '../../sources/local/local-imports.ts'
@@ -10,7 +9,7 @@ import { catalogIsOff, noHub, swarmIsOff } from '../refusals.ts'
 import { defineRoute } from '../route.ts'
 
 /** The import sources; a disabled one is undefined. */
-export interface ImportRoutesDeps extends Pick<Library, 'resolver' | 'documents'> {
+export interface ImportRoutesDeps extends Pick<Library, 'resolver'> {
   readonly local: LocalImports
   readonly hub: HubImports | undefined
   readonly swarm: Pick<SwarmClient, 'importBt'> | undefined
@@ -18,7 +17,7 @@ export interface ImportRoutesDeps extends Pick<Library, 'resolver' | 'documents'
   readonly oci: OciImports
 }
 
-export const importRoutes = ({ resolver, documents, local, hub, swarm, catalog, oci }: ImportRoutesDeps) => ({
+export const importRoutes = ({ resolver, local, hub, swarm, catalog, oci }: ImportRoutesDeps) => ({
   importLocal: defineRoute(ROUTES.importLocal, ({ body }) => local.importLocal(body)),
   adopt: defineRoute(ROUTES.adopt, ({ body }) => local.adopt(body)),
   adoptPlan: defineRoute(ROUTES.adoptPlan, ({ body }) => local.planAdopt(body)),
@@ -37,10 +36,7 @@ export const importRoutes = ({ resolver, documents, local, hub, swarm, catalog, 
     return { entries: [], catalog: entries }
   }),
   companions: defineRoute(ROUTES.companions, async ({ body }) => {
-    const resolved = await resolver.resolve(body.ref)
-    const [manifestDigest] = digestsOf(resolved)
-    const manifest = await documents.requireManifest(manifestDigest)
-    const { ref, ns, name } = resolved
+    const { ref, ns, name, manifestDigest, manifest } = await resolver.resolveHere(body.ref)
     return (hub ?? noHub()).companions({ ref, repo: { ns, name }, manifestDigest, manifest })
   })
 })

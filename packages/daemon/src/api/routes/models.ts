@@ -7,7 +7,7 @@ import type { Documents } from '../../library/documents.ts'
 import { givenCompanions, ownCompanions } from '../../library/given-companions.ts'
 import type { Library } from '../../library/library.ts'
 import { type InventoryDeps, inventoryText } from '../../library/models.ts'
-import { digestsOf, type OpenDeps, openRef } from '../../library/open.ts'
+import { type OpenDeps, openRef } from '../../library/open.ts'
 import { DOORS, type Door, verdictOf } from '../../library/provenance.ts'
 import type { Removals } from '../../library/removal.ts'
 import { UnreadableStateError } from '../../library/strict.ts'
@@ -35,7 +35,7 @@ export const modelRoutes = (deps: ModelRoutesDeps) => ({
   }),
   open: defineRoute(ROUTES.open, async ({ query }) => {
     const result = await openRef(query.ref, deps)
-    deps.usage.note(digestsOf(result)[0])
+    deps.usage.note(result.manifestDigest)
     return result
   }),
   models: defineByteRoute(ROUTES.models, async () => {
@@ -49,13 +49,13 @@ export const modelRoutes = (deps: ModelRoutesDeps) => ({
     deps.removals.remove({ ...repoOf(params), quant: params.quant, allTags: query.tags === 'all' })
   ),
   setPrivate: defineRoute(ROUTES.setPrivate, async ({ body }) => {
-    const { ref, manifestDigest } = await resolvedHere(body.ref, deps)
+    const { ref, manifestDigest } = await deps.resolver.resolveHere(body.ref)
     await deps.artifacts.setPrivate(manifestDigest, body.private)
     await deps.onWithheld(manifestDigest)
     return { ref, manifestDigest, private: body.private }
   }),
   setPinned: defineRoute(ROUTES.setPinned, async ({ body }) => {
-    const { ref, manifestDigest } = await resolvedHere(body.ref, deps)
+    const { ref, manifestDigest } = await deps.resolver.resolveHere(body.ref)
     await deps.artifacts.setKept(manifestDigest, body.pinned)
     return { ref, manifestDigest, pinned: body.pinned }
   }),
@@ -67,13 +67,6 @@ function repoOf({ ns, name }: RepoId): RepoId {
   if (repo !== undefined) return repo
   const shown = JSON.stringify(`${ns}/${name}`.slice(0, 200))
   throw new DaemonError('E_BAD_REQUEST', `${shown} is not the name of a model; write ns/name in lower case`)
-}
-
-async function resolvedHere(text: string, { resolver, documents }: Pick<ModelRoutesDeps, 'resolver' | 'documents'>) {
-  const resolved = await resolver.resolve(text)
-  const [manifestDigest] = digestsOf(resolved)
-  await documents.requireManifest(manifestDigest)
-  return { ref: resolved.ref, manifestDigest }
 }
 
 interface WhyDeps extends Pick<Library, 'resolver' | 'artifacts' | 'documents' | 'signed'> {
@@ -91,7 +84,7 @@ interface WhyDeps extends Pick<Library, 'resolver' | 'artifacts' | 'documents' |
 const whyRoute = ({ resolver, artifacts, documents, signed, config }: WhyDeps) =>
   defineRoute(ROUTES.why, async ({ query }): Promise<WhyResult> => {
     const resolved = await resolver.resolve(query.ref)
-    const [manifestDigest] = digestsOf(resolved)
+    const { manifestDigest } = resolved
     const state = await artifacts.read(manifestDigest).catch((error: unknown) => {
       if (!(error instanceof UnreadableStateError)) throw error
       return 'damaged' as const

@@ -2,23 +2,20 @@ import { ROUTES, type ShareResult } from '@svc/client/protocol'
 import { formatRepoId } from '@svc/ref'
 import { ConfigError, DaemonError } from '../../errors.ts'
 import type { Library } from '../../library/library.ts'
-import { digestsOf } from '../../library/open.ts'
 import type { LocalImports } from '../../sources/local/local-imports.ts'
 import type { SharingChoices } from '../../swarm/sharing-choices.ts'
 import type { SwarmClient } from '../../swarm/swarm-client.ts'
 import { swarmIsOff } from '../refusals.ts'
 import { defineRoute } from '../route.ts'
 
-export interface ShareDeps extends Pick<Library, 'resolver' | 'documents'> {
+export interface ShareDeps extends Pick<Library, 'resolver'> {
   readonly swarm: Pick<SwarmClient, 'share'> | undefined
 }
 
-export function shareRoutes({ resolver, documents, swarm }: ShareDeps) {
-  const share = async (ref: string, join: boolean): Promise<ShareResult> => {
-    const resolved = await resolver.resolve(ref)
-    const [manifestDigest] = digestsOf(resolved)
-    await documents.requireManifest(manifestDigest)
-    return (swarm ?? swarmIsOff()).share({ ref: resolved.ref, manifestDigest, name: formatRepoId(resolved), join })
+export function shareRoutes({ resolver, swarm }: ShareDeps) {
+  const share = async (text: string, join: boolean): Promise<ShareResult> => {
+    const { ref, ns, name, manifestDigest } = await resolver.resolveHere(text)
+    return (swarm ?? swarmIsOff()).share({ ref, manifestDigest, name: formatRepoId({ ns, name }), join })
   }
   return {
     share: defineRoute(ROUTES.share, ({ query }) => share(query.ref, false)),
