@@ -3,11 +3,11 @@ import { API_VERSIONS, MAX_BODY_BYTES, type RouteId } from '@svc/client/protocol
 import { DaemonError } from '../errors.ts'
 import { BodyError, readRequestBody } from '../http/body.ts'
 import { endConnectionWith } from '../http/connection.ts'
-import { envelope } from '../http/envelope.ts'
+import { envelope, sendJson } from '../http/envelope.ts'
 import { RouteTable } from '../http/route-table.ts'
 import { createHttpServer, type ServerOptions } from '../http/server.ts'
 import type { Log } from '../log.ts'
-import { type ApiRoute, sendJson } from './route.ts'
+import type { ApiRoute } from './route.ts'
 import { toWireError, type WireError } from './wire-error.ts'
 
 export interface AppOptions extends ServerOptions {

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Route } from '@svc/client/protocol'
 import type { Static, TObject, TSchema } from 'typebox'
-import { JSON_TYPE } from '../http/envelope.ts'
+import { JSON_TYPE, sendJson } from '../http/envelope.ts'
 import type { Log } from '../log.ts'
 import { readJsonBody } from './body.ts'
 import { readQuery } from './query.ts'
@@ -98,14 +98,6 @@ export function sendJsonText(response: ServerResponse, status: number, pieces: r
   response.cork()
   for (const piece of pieces) response.write(piece)
   response.end()
-}
-
-export function sendJson(response: ServerResponse, status: number, document: unknown): void {
-  const body = JSON.stringify(document)
-  const sizeBytes = Buffer.byteLength(body)
-  response.writeHead(status, { 'Content-Type': JSON_TYPE, 'Content-Length': sizeBytes })
-  // for plain ASCII both encodings give the same bytes, and latin1 is copied without inspection
-  response.end(body, sizeBytes === body.length ? 'latin1' : 'utf8')
 }
 
 async function readCall<R extends Route>(route: R, request: ApiRequest, log: Log): Promise<RouteRequest<R>> {

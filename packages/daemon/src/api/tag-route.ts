@@ -1,10 +1,11 @@
 import { withLease } from '@svc/cas'
 import { isDigest, isName, isNamespace, isTag, type Sha256Digest } from '@svc/ref'
 import { DaemonError } from '../errors.ts'
+import { sendJson } from '../http/envelope.ts'
 import type { Library } from '../library/library.ts'
 import { changeTag, type TagChange } from '../library/tags.ts'
 import { parseJsonBody } from './json.ts'
-import { type ApiRoute, sendJson } from './route.ts'
+import type { ApiRoute } from './route.ts'
 
 /** How `svcd tag` reaches the daemon that holds the root. Not part of the API: both sides have the same version. */
 export const TAG_PATH = '/svcd/tag'

@@ -10,14 +10,14 @@ export const envelope = (code: ErrorCode, message: string, candidates?: readonly
   error: { code, message, ...(candidates !== undefined && { candidates: [...candidates] }) }
 })
 
-/** Sends an error; to HEAD without its body. */
-export function sendEnvelope(
+/** Sends a JSON document. Node omits the body of a response to HEAD. */
+export function sendJson(
   response: ServerResponse,
   status: number,
-  error: ErrorEnvelope,
+  document: unknown,
   headers: OutgoingHttpHeaders = {}
 ): void {
-  const body = JSON.stringify(error)
+  const body = JSON.stringify(document)
   response.writeHead(status, { ...headers, 'Content-Type': JSON_TYPE, 'Content-Length': Buffer.byteLength(body) })
-  response.end(response.req.method === 'HEAD' ? undefined : body)
+  response.end(body)
 }

@@ -5,7 +5,7 @@ import { type AddressInfo, isIP } from 'node:net'
 import { hostname } from 'node:os'
 import type { ErrorCode } from '@svc/client/protocol'
 import type { Log } from '../log.ts'
-import { envelope, sendEnvelope } from './envelope.ts'
+import { envelope, sendJson } from './envelope.ts'
 import { createHttpServer } from './server.ts'
 import type { Traffic } from './traffic.ts'
 
@@ -189,4 +189,4 @@ export const refuse = (
   code: ErrorCode,
   message: string,
   headers: OutgoingHttpHeaders = {}
-): void => sendEnvelope(response, status, envelope(code, message), { ...HARDENING, ...headers })
+): void => sendJson(response, status, envelope(code, message), { ...HARDENING, ...headers })

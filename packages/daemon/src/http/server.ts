@@ -3,7 +3,7 @@ import type { Duplex } from 'node:stream'
 import { type Clock, systemClock } from '@svc/internal-clock'
 import { Connections, endConnectionWith } from './connection.ts'
 import { shareConnections } from './connection-shares.ts'
-import { envelope, sendEnvelope } from './envelope.ts'
+import { envelope, sendJson } from './envelope.ts'
 import type { Refusal } from './raw-refusal.ts'
 import type { Traffic } from './traffic.ts'
 
@@ -98,7 +98,7 @@ export function createHttpServer(handler: RequestListener, options: ServerOption
 
 function refuse(response: ServerResponse, { status, code, message }: Refusal): void {
   endConnectionWith(response)
-  sendEnvelope(response, status, envelope(code, message))
+  sendJson(response, status, envelope(code, message))
 }
 
 /** Why a parsed request is refused, or undefined. */

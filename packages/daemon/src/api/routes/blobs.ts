@@ -4,7 +4,7 @@ import { type Sha256Digest, tryParseTypedDigest } from '@svc/ref'
 import { DaemonError } from '../../errors.ts'
 import { sendBlob } from '../../http/blob-response.ts'
 import { BufferPool } from '../../http/buffer-pool.ts'
-import { envelope, sendEnvelope } from '../../http/envelope.ts'
+import { envelope, sendJson } from '../../http/envelope.ts'
 import type { Removals } from '../../library/removal.ts'
 import { defineByteRoute, defineRoute, type Exchange } from '../route.ts'
 
@@ -34,7 +34,7 @@ const send = ({ request, response }: Exchange, reader: BlobReader, pool: BufferP
               `the range does not overlap the ${reader.sizeBytes} bytes of the blob: ${asked}`
             )
           : envelope('E_PRECONDITION_FAILED', 'If-Match names another blob')
-      sendEnvelope(response, status, refusal, headers)
+      sendJson(response, status, refusal, headers)
     }
   })
 
