@@ -1,7 +1,7 @@
 import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http'
 import type { BlobReader } from '@svc/cas'
 import { type PumpOptions, pumpBlob } from './blob-pump.ts'
-import { type BlobAnswer, type BlobVersion, blobAnswer, blobETag } from './range.ts'
+import { blobAnswer, blobETag } from './range.ts'
 
 export interface BlobResponseOptions extends PumpOptions {
   /** Sent with every response, e.g. the hardening headers of a listener that browsers can reach. */
@@ -12,23 +12,6 @@ export interface BlobResponseOptions extends PumpOptions {
   readonly modifiedAt?: Date | undefined
   /** Sends a 412 or 416 with these headers and a body. */
   readonly refuse: (status: 412 | 416, headers: OutgoingHttpHeaders) => void
-}
-
-/** What a request for a blob of this size and version must be answered, before anything of the blob is read. */
-export function blobAnswerTo(
-  { method, headers }: Pick<IncomingMessage, 'method' | 'headers'>,
-  version: BlobVersion,
-  sizeBytes: number
-): BlobAnswer {
-  const conditions = {
-    ifMatch: headers['if-match'],
-    ifNoneMatch: headers['if-none-match'],
-    ifRange: headers['if-range'] as string | undefined,
-    range: headers.range,
-    ifModifiedSince: headers['if-modified-since'],
-    ifUnmodifiedSince: headers['if-unmodified-since']
-  }
-  return blobAnswer(method === 'HEAD' ? 'HEAD' : 'GET', conditions, version, sizeBytes)
 }
 
 /**
@@ -44,8 +27,7 @@ export async function sendBlob(
 ): Promise<void> {
   try {
     const { etag = blobETag(blob.digest), modifiedAt } = options
-    const method = request.method === 'HEAD' ? 'HEAD' : 'GET'
-    const answer = blobAnswerTo(request, { etag, modifiedAt }, blob.sizeBytes)
+    const answer = blobAnswer(request, { etag, modifiedAt }, blob.sizeBytes)
     const common: OutgoingHttpHeaders = {
       ...options.headers,
       'Accept-Ranges': 'bytes',
@@ -64,7 +46,7 @@ export async function sendBlob(
         return
       case 200:
         response.writeHead(200, { ...bytes, 'Content-Length': blob.sizeBytes })
-        if (method === 'HEAD' || blob.sizeBytes === 0) response.end()
+        if (request.method === 'HEAD' || blob.sizeBytes === 0) response.end()
         else await pumpBlob(response, blob, 0, blob.sizeBytes, options)
         return
       case 206: {

@@ -1,3 +1,5 @@
+import type { IncomingMessage } from 'node:http'
+
 /**
  * The response to a GET of a blob, determined by its precondition and Range headers alone (spec http.14 to http.17, RFC
  * 9110 §13 and §14). Pure: no clock, no I/O.
@@ -8,15 +10,6 @@ export type BlobAnswer =
   | { readonly status: 304 }
   | { readonly status: 412 }
   | { readonly status: 416 }
-
-export interface BlobConditions {
-  readonly ifMatch?: string | undefined
-  readonly ifNoneMatch?: string | undefined
-  readonly ifRange?: string | undefined
-  readonly range?: string | undefined
-  readonly ifModifiedSince?: string | undefined
-  readonly ifUnmodifiedSince?: string | undefined
-}
 
 /** The properties of the blob that conditions refer to. */
 export interface BlobVersion {
@@ -108,17 +101,19 @@ function listed(header: string, etag: string, weak: boolean): boolean {
  * `If-Range` with a date never matches: the whole blob is sent.
  */
 export function blobAnswer(
-  method: 'GET' | 'HEAD',
-  conditions: BlobConditions,
+  { method, headers }: Pick<IncomingMessage, 'method' | 'headers'>,
   { etag, modifiedAt }: BlobVersion,
   sizeBytes: number
 ): BlobAnswer {
-  const { ifMatch, ifNoneMatch, ifRange, range, ifModifiedSince, ifUnmodifiedSince } = conditions
+  const { range, 'if-match': ifMatch, 'if-none-match': ifNoneMatch } = headers
+  const ifRange = headers['if-range'] as string | undefined
   // in seconds, like dates in headers; a comparison with an invalid date is false
   const modified = modifiedAt === undefined ? Number.NaN : Math.floor(modifiedAt.getTime() / 1000) * 1000
-  const isChanged = ifMatch === undefined ? modified > dateOf(ifUnmodifiedSince) : !listed(ifMatch, etag, false)
+  const isChanged =
+    ifMatch === undefined ? modified > dateOf(headers['if-unmodified-since']) : !listed(ifMatch, etag, false)
   if (isChanged) return { status: 412 }
-  const isKnown = ifNoneMatch === undefined ? modified <= dateOf(ifModifiedSince) : listed(ifNoneMatch, etag, true)
+  const isKnown =
+    ifNoneMatch === undefined ? modified <= dateOf(headers['if-modified-since']) : listed(ifNoneMatch, etag, true)
   if (isKnown) return { status: 304 }
   if (method === 'HEAD' || range === undefined) return { status: 200 }
   if (ifRange !== undefined && ifRange.trim() !== etag) return { status: 200 }

@@ -3,8 +3,8 @@ import type { Clock } from '@svc/internal-clock'
 import { Gate } from '@svc/internal-concurrency'
 import { digestBytes, digestHex, type Sha256Digest } from '@svc/ref'
 import { S3_KEYS, type S3Keys } from '../config/s3-keys.ts'
-import { blobAnswerTo } from '../http/blob-response.ts'
 import { HARDENING } from '../http/guarded-listener.ts'
+import { blobAnswer } from '../http/range.ts'
 import { futureQuant } from '../library/config-quant.ts'
 import type { SecretFile } from '../secret-file.ts'
 import { ArtifactFiles, type FilesOf } from './artifact-files.ts'
@@ -171,7 +171,7 @@ export class S3Mirror {
     file: ServedFile
   ): Promise<boolean> {
     const version = { etag: etagOf(file), modifiedAt: timeOf(modifiedAt) }
-    const isWhole = blobAnswerTo(request, version, file.sizeBytes).status === 200
+    const isWhole = blobAnswer(request, version, file.sizeBytes).status === 200
     const asksForSum = `${request.headers['x-amz-checksum-mode']}`.toUpperCase() === 'ENABLED'
     const headers = { ...HARDENING, ...(isWhole && asksForSum && checksumOf(file)) }
     const mayGive = async (): Promise<boolean> => (await this.#served.shown([{ name, manifest }], DOOR)).size === 1

@@ -2,9 +2,10 @@ import { open } from 'node:fs/promises'
 import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http'
 import type { BlobReader, DiskBlobStore } from '@svc/cas'
 import { digestFromBytes } from '@svc/ref'
-import { blobAnswerTo, sendBlob } from '../http/blob-response.ts'
+import { sendBlob } from '../http/blob-response.ts'
 import type { BufferPool } from '../http/buffer-pool.ts'
 import { refuse } from '../http/guarded-listener.ts'
+import { blobAnswer } from '../http/range.ts'
 import type { WaitingClient } from './demand.ts'
 import type { ServedFile } from './served-files.ts'
 
@@ -59,7 +60,7 @@ export async function sendArriving(
   open: (start: number) => Promise<BlobReader | undefined>,
   { mayGive, refuse: refuseHere = refuse, ...options }: Omit<SendOptions, 'store'>
 ): Promise<boolean> {
-  const answer = blobAnswerTo(request, options, sizeBytes)
+  const answer = blobAnswer(request, options, sizeBytes)
   const needsBytes = request.method === 'GET' && (answer.status === 200 || answer.status === 206) && sizeBytes > 0
   const reader = needsBytes
     ? await open(answer.status === 206 ? answer.start : 0)

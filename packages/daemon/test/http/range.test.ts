@@ -48,30 +48,30 @@ describe('blobAnswer', () => {
   const etag = '"sha256:aa"'
   it.each([
     ['no header', {}, { status: 200 }],
-    ['If-Match that fits', { ifMatch: etag }, { status: 200 }],
-    ['If-Match *', { ifMatch: '*' }, { status: 200 }],
-    ['If-Match of another', { ifMatch: '"x"' }, { status: 412 }],
-    ['If-Match is strong', { ifMatch: `W/${etag}` }, { status: 412 }],
-    ['If-Match list', { ifMatch: `"x", ${etag}` }, { status: 200 }],
-    ['If-Match before If-None-Match', { ifMatch: '"x"', ifNoneMatch: etag }, { status: 412 }],
-    ['If-None-Match that fits', { ifNoneMatch: etag }, { status: 304 }],
-    ['If-None-Match is weak', { ifNoneMatch: `W/${etag}` }, { status: 304 }],
-    ['If-None-Match *', { ifNoneMatch: '*' }, { status: 304 }],
-    ['If-None-Match of another', { ifNoneMatch: '"x"' }, { status: 200 }],
-    ['If-None-Match before Range', { ifNoneMatch: etag, range: 'bytes=900-' }, { status: 304 }],
+    ['If-Match that fits', { 'if-match': etag }, { status: 200 }],
+    ['If-Match *', { 'if-match': '*' }, { status: 200 }],
+    ['If-Match of another', { 'if-match': '"x"' }, { status: 412 }],
+    ['If-Match is strong', { 'if-match': `W/${etag}` }, { status: 412 }],
+    ['If-Match list', { 'if-match': `"x", ${etag}` }, { status: 200 }],
+    ['If-Match before If-None-Match', { 'if-match': '"x"', 'if-none-match': etag }, { status: 412 }],
+    ['If-None-Match that fits', { 'if-none-match': etag }, { status: 304 }],
+    ['If-None-Match is weak', { 'if-none-match': `W/${etag}` }, { status: 304 }],
+    ['If-None-Match *', { 'if-none-match': '*' }, { status: 304 }],
+    ['If-None-Match of another', { 'if-none-match': '"x"' }, { status: 200 }],
+    ['If-None-Match before Range', { 'if-none-match': etag, range: 'bytes=900-' }, { status: 304 }],
     ['Range', { range: 'bytes=1-2' }, { status: 206, start: 1, end: 3 }],
-    ['If-Range that fits', { ifRange: etag, range: 'bytes=1-2' }, { status: 206, start: 1, end: 3 }],
-    ['If-Range that fits, range that does not', { ifRange: etag, range: 'bytes=10-' }, { status: 416 }],
-    ['If-Range of another', { ifRange: '"x"', range: 'bytes=1-2' }, { status: 200 }],
-    ['If-Range is strong', { ifRange: `W/${etag}`, range: 'bytes=1-2' }, { status: 200 }],
-    ['If-Range with a date', { ifRange: 'Sat, 01 Jan 2022 00:00:00 GMT', range: 'bytes=1-2' }, { status: 200 }],
-    ['If-Range without Range', { ifRange: '"x"' }, { status: 200 }]
-  ] as const)('%s', (_name, conditions, wanted) => {
-    expect(blobAnswer('GET', conditions, { etag }, 10)).toEqual(wanted)
+    ['If-Range that fits', { 'if-range': etag, range: 'bytes=1-2' }, { status: 206, start: 1, end: 3 }],
+    ['If-Range that fits, range that does not', { 'if-range': etag, range: 'bytes=10-' }, { status: 416 }],
+    ['If-Range of another', { 'if-range': '"x"', range: 'bytes=1-2' }, { status: 200 }],
+    ['If-Range is strong', { 'if-range': `W/${etag}`, range: 'bytes=1-2' }, { status: 200 }],
+    ['If-Range with a date', { 'if-range': 'Sat, 01 Jan 2022 00:00:00 GMT', range: 'bytes=1-2' }, { status: 200 }],
+    ['If-Range without Range', { 'if-range': '"x"' }, { status: 200 }]
+  ] as const)('%s', (_name, headers, wanted) => {
+    expect(blobAnswer({ method: 'GET', headers }, { etag }, 10)).toEqual(wanted)
   })
 
   it('ignores Range for HEAD', () => {
-    expect(blobAnswer('HEAD', { range: 'bytes=1-2' }, { etag }, 10)).toEqual({ status: 200 })
-    expect(blobAnswer('HEAD', { range: 'bytes=99-' }, { etag }, 10)).toEqual({ status: 200 })
+    expect(blobAnswer({ method: 'HEAD', headers: { range: 'bytes=1-2' } }, { etag }, 10)).toEqual({ status: 200 })
+    expect(blobAnswer({ method: 'HEAD', headers: { range: 'bytes=99-' } }, { etag }, 10)).toEqual({ status: 200 })
   })
 })
