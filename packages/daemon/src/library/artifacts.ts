@@ -9,7 +9,7 @@ import { decided, mergedProvenance, type Provenance, sameStanding, verdictOf } f
 import { StateRecords } from './record.ts'
 import type { ReplacedFiles } from './replace.ts'
 import { Revised } from './revised.ts'
-import { type FileStamp, sameStamp, stampOf } from './stamp.ts'
+import { StampedReads } from './stamp.ts'
 import { type OnUnreadable, readable } from './strict.ts'
 
 export type { ArtifactState } from './artifact-record.ts'
@@ -20,7 +20,6 @@ export type ArtifactImport = Omit<ArtifactState, 'pinned' | 'importedAt' | 'inco
 
 type FutureNames = ReadonlyMap<string, readonly Sha256Digest[]>
 
-const MAX_KNOWN = 100_000
 /** Of one artifact. */
 const MAX_COPIES = 8
 
@@ -40,7 +39,7 @@ export class Artifacts {
   readonly #clock: Clock
   readonly #records: StateRecords<RecordedState>
   readonly #changing = new Gate(1)
-  readonly #known = new Map<Sha256Digest, { readonly stamp: FileStamp; readonly state: ArtifactState }>()
+  readonly #known = new StampedReads<ArtifactState>()
   readonly #listeners: ((manifestDigest: Sha256Digest) => void)[] = []
   #changes = 0
   #shownChanges = 0
@@ -191,7 +190,7 @@ export class Artifacts {
   forget(manifestDigest: Sha256Digest, may: () => boolean = () => true): Promise<void> {
     return this.#inTurn(async () => {
       if (!may()) return
-      this.#known.delete(manifestDigest)
+      this.#known.drop(this.#path(manifestDigest))
       this.#changes++
       try {
         await this.#records.remove(recordOf(manifestDigest))
@@ -218,23 +217,8 @@ export class Artifacts {
   }
 
   /** {@link read} through a cache that is validated with one `stat`. @throws UnreadableStateError */
-  async known(manifestDigest: Sha256Digest): Promise<ArtifactState | undefined> {
-    const stamp = stampOf(this.#path(manifestDigest))
-    if (stamp === undefined) {
-      this.#known.delete(manifestDigest)
-      return undefined
-    }
-    const hit = this.#known.get(manifestDigest)
-    if (hit !== undefined && sameStamp(hit.stamp, stamp)) return hit.state
-    const state = await this.read(manifestDigest)
-    this.#known.delete(manifestDigest)
-    if (state !== undefined) this.#keep(stamp, state)
-    return state
-  }
-
-  #keep(stamp: FileStamp, state: ArtifactState): void {
-    if (this.#known.size >= MAX_KNOWN) this.#known.clear()
-    this.#known.set(state.manifestDigest, { stamp, state })
+  known(manifestDigest: Sha256Digest): Promise<ArtifactState | undefined> {
+    return this.#known.read(this.#path(manifestDigest), () => this.read(manifestDigest))
   }
 
   /** One change at a time: two imports of the same artifact must not lose each other's hints. */
@@ -339,7 +323,7 @@ export class Artifacts {
 
   async #write(state: ArtifactState, before: ArtifactState | undefined): Promise<void> {
     const { manifestDigest } = state
-    this.#known.delete(manifestDigest)
+    this.#known.drop(this.#path(manifestDigest))
     this.#changes++
     try {
       await this.#records.write(recordOf(manifestDigest), state)

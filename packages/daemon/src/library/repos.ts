@@ -4,7 +4,7 @@ import { listFolder, listFolderIfPresent } from '@svc/internal-files'
 import { isName, isNamespace, isTag, type RepoId, type Sha256Digest } from '@svc/ref'
 import { type RecordKind, StateRecords } from './record.ts'
 import type { ReplacedFiles } from './replace.ts'
-import { type FileStamp, isUnchanged, stampOf } from './stamp.ts'
+import { StampedReads } from './stamp.ts'
 import { CorruptStateError, digest, mapOf, type OnUnreadable, optional, readable } from './strict.ts'
 
 /** One repository: its current index, and the index snapshots that the owner's tags point to (spec ref.10). */
@@ -18,14 +18,6 @@ export interface RepoEntry extends RepoId {
   readonly state: RepoState
 }
 
-const MAX_CACHED = 100_000
-
-interface CachedState {
-  readonly path: string
-  readonly stamp: FileStamp
-  readonly state: RepoState
-}
-
 /**
  * `state/repos/<ns>/<name>.json`. Reads use a cache that is validated with one `stat`, so a file that was replaced by
  * hand is noticed at once. Changes are serialized per repository, each one atomic replacement.
@@ -33,8 +25,7 @@ interface CachedState {
 export class Repos {
   readonly #root: string
   readonly #records: StateRecords<RepoState, RecordedRepo>
-  /** By `ns/name`. */
-  readonly #cache = new Map<string, CachedState>()
+  readonly #cache = new StampedReads<RepoState>()
   readonly #changing = new KeyedLock()
   #changes = 0
 
@@ -51,30 +42,12 @@ export class Repos {
 
   /** The state from memory; undefined when the file has to be read (or is absent). */
   cached(ns: string, name: string): RepoState | undefined {
-    const hit = this.#cache.get(`${ns}/${name}`)
-    if (hit === undefined) return undefined
-    if (isUnchanged(hit.path, hit.stamp)) return hit.state
-    this.#cache.delete(`${ns}/${name}`)
-    return undefined
+    return this.#cache.cached(this.#path(ns, name))
   }
 
   /** @returns undefined if nothing was imported under that name. @throws UnreadableStateError */
   async read(ns: string, name: string): Promise<RepoState | undefined> {
-    const hit = this.cached(ns, name)
-    if (hit !== undefined) return hit
-    const path = this.#path(ns, name)
-    // The stamp is taken before the bytes are read: if the file is replaced in between, the next look misses, and never
-    // takes old bytes for new ones.
-    const stamp = stampOf(path)
-    if (stamp === undefined) return undefined
-    const state = await this.#records.read(recordOf(ns, name))
-    return state && this.#keep(ns, name, stamp, state)
-  }
-
-  #keep(ns: string, name: string, stamp: FileStamp, state: RepoState): RepoState {
-    if (this.#cache.size >= MAX_CACHED) this.#cache.clear()
-    this.#cache.set(`${ns}/${name}`, { path: this.#path(ns, name), stamp, state })
-    return state
+    return this.#cache.read(this.#path(ns, name), () => this.#records.read(recordOf(ns, name)))
   }
 
   /**
@@ -90,8 +63,7 @@ export class Repos {
     { ns, name }: RepoId,
     change: (current: RepoState | undefined) => Promise<RepoState | undefined>
   ): Promise<RepoState | undefined> {
-    const key = `${ns}/${name}`
-    return this.#changing.run(key, undefined, async () => {
+    return this.#changing.run(`${ns}/${name}`, undefined, async () => {
       const record = recordOf(ns, name)
       const current = await this.read(ns, name)
       const next = await change(current)
@@ -99,7 +71,7 @@ export class Repos {
         await this.#records.confirm(record)
         return next
       }
-      this.#cache.delete(key)
+      this.#cache.drop(this.#path(ns, name))
       this.#changes++
       try {
         // a repository with neither an index nor a tag is invalid, and would not be read as one
