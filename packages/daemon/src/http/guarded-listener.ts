@@ -1,4 +1,4 @@
-import { createHash, timingSafeEqual } from 'node:crypto'
+import { hash, timingSafeEqual } from 'node:crypto'
 import { once } from 'node:events'
 import type { IncomingMessage, OutgoingHttpHeaders, Server, ServerResponse } from 'node:http'
 import { type AddressInfo, isIP } from 'node:net'
@@ -169,7 +169,7 @@ function hasToken(authorization = '', token: string): boolean {
           .toString('utf8')
           .replace(/^[^:]*:/, '')
       : given
-  const hashed = (text: string): Buffer => createHash('sha256').update(text).digest()
+  const hashed = (text: string): Buffer => hash('sha256', text, 'buffer')
   return timingSafeEqual(hashed(sent), hashed(token))
 }
 

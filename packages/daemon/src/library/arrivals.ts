@@ -1,6 +1,6 @@
 import { listFolderIfPresent } from '@svc/internal-files'
-import { digestFromHex, digestHex, type Sha256Digest } from '@svc/ref'
-import { type RecordKind, StateRecords } from './record.ts'
+import type { Sha256Digest } from '@svc/ref'
+import { type RecordKind, recordName, StateRecords } from './record.ts'
 import type { ReplacedFiles } from './replace.ts'
 import { bool, listOf, text, UnreadableStateError } from './strict.ts'
 
@@ -54,19 +54,18 @@ export class Arrivals {
     return (await this.#read(digest)) !== undefined
   }
 
-  async noted(): Promise<Sha256Digest[]> {
-    const names = await this.#notes.hexNames(listFolderIfPresent)
-    return names.map((name) => digestFromHex(name.slice(0, 64)))
+  noted(): Promise<Sha256Digest[]> {
+    return this.#notes.digests(listFolderIfPresent)
   }
 
   /** An artifact has them now, and its record says where they came from. */
   async settle(digests: Iterable<Sha256Digest>): Promise<void> {
-    for (const digest of digests) await this.#notes.remove(nameOf(digest)).finally(() => this.#changes++)
+    for (const digest of digests) await this.#notes.remove(recordName(digest)).finally(() => this.#changes++)
   }
 
   async #read(digest: Sha256Digest): Promise<ArrivalRecord | undefined> {
     try {
-      return await this.#notes.read(nameOf(digest))
+      return await this.#notes.read(recordName(digest))
     } catch (error) {
       if (!(error instanceof UnreadableStateError)) throw error
       return { from: [UNKNOWN], committed: false }
@@ -74,11 +73,9 @@ export class Arrivals {
   }
 
   #write(digest: Sha256Digest, arrival: ArrivalRecord): Promise<void> {
-    return this.#notes.write(nameOf(digest), arrival).finally(() => this.#changes++)
+    return this.#notes.write(recordName(digest), arrival).finally(() => this.#changes++)
   }
 }
-
-const nameOf = (digest: Sha256Digest): string => `${digestHex(digest)}.json`
 
 const ARRIVAL: RecordKind<ArrivalRecord> = {
   folder: 'arrivals',

@@ -1,12 +1,12 @@
 import { join, sep } from 'node:path'
 import { type Clock, systemClock, timestampOf } from '@svc/internal-clock'
 import { Gate, loopBudget } from '@svc/internal-concurrency'
-import { digestFromHex, digestHex, type Sha256Digest } from '@svc/ref'
+import type { Sha256Digest } from '@svc/ref'
 import { ARTIFACT_RECORD, type ArtifactState, type ProvenCopy, type RecordedState } from './artifact-record.ts'
 import { mergeHints } from './hints.ts'
 import { type ArtifactSource, mergedFollowed, mergedSource, NO_HINTS } from './origin.ts'
 import { decided, mergedProvenance, type Provenance, sameStanding, verdictOf } from './provenance.ts'
-import { StateRecords } from './record.ts'
+import { recordName, StateRecords } from './record.ts'
 import type { ReplacedFiles } from './replace.ts'
 import { Revised } from './revised.ts'
 import { StampedReads } from './stamp.ts'
@@ -53,7 +53,7 @@ export class Artifacts {
 
   /** @returns undefined for an unknown artifact. @throws UnreadableStateError */
   async read(manifestDigest: Sha256Digest): Promise<ArtifactState | undefined> {
-    const state = await this.#records.read(recordOf(manifestDigest))
+    const state = await this.#records.read(recordName(manifestDigest))
     return state && { manifestDigest, ...state }
   }
 
@@ -193,7 +193,7 @@ export class Artifacts {
       this.#known.drop(this.#path(manifestDigest))
       this.#changes++
       try {
-        await this.#records.remove(recordOf(manifestDigest))
+        await this.#records.remove(recordName(manifestDigest))
       } finally {
         this.#changes++
         this.#shownChanges++
@@ -326,7 +326,7 @@ export class Artifacts {
     this.#known.drop(this.#path(manifestDigest))
     this.#changes++
     try {
-      await this.#records.write(recordOf(manifestDigest), state)
+      await this.#records.write(recordName(manifestDigest), state)
     } finally {
       this.#changes++
       if (before === undefined || isShownOtherwise(state, before)) this.#shownChanges++
@@ -335,12 +335,12 @@ export class Artifacts {
   }
 
   #path(manifestDigest: Sha256Digest): string {
-    return `${this.#root}${sep}${recordOf(manifestDigest)}`
+    return `${this.#root}${sep}${recordName(manifestDigest)}`
   }
 
   /** Those of all artifacts that have a record, sorted. */
-  async digests(): Promise<readonly Sha256Digest[]> {
-    return (await this.#records.hexNames()).map((each) => digestFromHex(each.slice(0, 64)))
+  digests(): Promise<readonly Sha256Digest[]> {
+    return this.#records.digests()
   }
 
   /**
@@ -358,8 +358,6 @@ export class Artifacts {
     }
   }
 }
-
-const recordOf = (manifestDigest: Sha256Digest): string => `${digestHex(manifestDigest)}.json`
 
 /**
  * The companions of earlier imports. An import that opens an artifact to everybody says nothing of small files that came with a

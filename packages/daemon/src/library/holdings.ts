@@ -4,6 +4,7 @@ import type { ArtifactState } from './artifacts.ts'
 import { BlobIndex, manifestIn } from './blob-index.ts'
 import type { ArtifactSource } from './origin.ts'
 import { isPrivate, type Provenance, verdictOf } from './provenance.ts'
+import { Revised } from './revised.ts'
 import type { StoreState } from './state.ts'
 
 export interface HoldingsDeps extends Pick<StoreState, 'store' | 'artifacts' | 'documents'> {
@@ -21,10 +22,7 @@ export class Holdings {
   readonly arrivals: Arrivals
   readonly #deps: HoldingsDeps
   readonly #index: BlobIndex
-  #asked: { readonly revision: number; readonly byManifest: Map<Sha256Digest, Promise<readonly string[]>> } = {
-    revision: -1,
-    byManifest: new Map()
-  }
+  readonly #asked = new Revised<Map<Sha256Digest, Promise<readonly string[]>>>()
 
   constructor(deps: HoldingsDeps) {
     this.#deps = deps
@@ -81,10 +79,9 @@ export class Holdings {
   }
 
   /** {@link unprovenOf}, for a door that asks at each request: remembered until an artifact or an arrival changes. */
-  unprovenNow(manifestDigest: Sha256Digest): Promise<readonly string[]> {
+  async unprovenNow(manifestDigest: Sha256Digest): Promise<readonly string[]> {
     const revision = this.#deps.artifacts.changes + this.arrivals.changes
-    if (this.#asked.revision !== revision) this.#asked = { revision, byManifest: new Map() }
-    const { byManifest } = this.#asked
+    const byManifest = await this.#asked.at(revision, async () => new Map())
     const known = byManifest.get(manifestDigest)
     if (known !== undefined) return known
     const asked = this.unprovenOf(manifestDigest)

@@ -2,6 +2,7 @@ import { join } from 'node:path'
 import { crc32 } from 'node:zlib'
 import { type Clock, systemClock, timestampOf } from '@svc/internal-clock'
 import { listFolder } from '@svc/internal-files'
+import { digestFromHex, digestHex, type Sha256Digest } from '@svc/ref'
 import { MAX_STATE_BYTES, type ReplacedFiles } from './replace.ts'
 import { CorruptStateError, ForeignStateError, objectOf, type Shape } from './strict.ts'
 
@@ -72,6 +73,9 @@ function formatRecord<State, Recorded>(state: State, { shape, encode }: RecordKi
   return covered + lastLine(crc32(covered))
 }
 
+/** The name of the record for a digest. */
+export const recordName = (digest: Sha256Digest): string => `${digestHex(digest)}.json`
+
 /**
  * The records of one kind. Those that cannot be read stay as they are until their owner writes or removes them: then a
  * damaged one is kept below `state/damaged/`, and one of another format is refused (spec disk.19).
@@ -96,13 +100,11 @@ export class StateRecords<State, Recorded = State> {
     return bytes && parseStateRecord(bytes, this.#fileOf(name), this.#kind)
   }
 
-  /** The names of those with a SHA-256 for a name, sorted. @throws the system's error, as `list` does */
-  async hexNames(list = listFolder): Promise<string[]> {
+  /** The digests that records are named by, see {@link recordName}, sorted. @throws the system's error, as `list` does */
+  async digests(list = listFolder): Promise<Sha256Digest[]> {
     const found = await list(join(this.#state, this.#kind.folder))
-    return found
-      .map(({ name }) => name)
-      .filter((name) => HEX_FILE.test(name))
-      .sort()
+    const names = found.map(({ name }) => name).filter((name) => HEX_FILE.test(name))
+    return names.sort().map((name) => digestFromHex(name.slice(0, 64)))
   }
 
   /** Replaces a record; keys that only newer versions know stay. @throws ForeignStateError, the system's error */

@@ -1,7 +1,7 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import type { DiskBlobStore } from '@svc/cas'
 import { MAX_MODEL_CONFIG_BYTES, type Manifest, parseModelConfig } from '@svc/manifest'
-import { digestFromBytes } from '@svc/ref'
+import { digestFromHex } from '@svc/ref'
 import { DaemonError } from '../errors.ts'
 import { readSmallBlob } from './small-blob.ts'
 
@@ -17,7 +17,7 @@ export async function upstreamConfigOf(
   if (config === undefined) return undefined
   const bytes = await readSmallBlob(store, config.digest, MAX_MODEL_CONFIG_BYTES)
   if (bytes === undefined) throw missingBlobsError([config.digest])
-  if (digestFromBytes(createHash('sha256').update(bytes).digest()) !== config.digest)
+  if (digestFromHex(hash('sha256', bytes)) !== config.digest)
     throw new DaemonError(
       'E_CORRUPTION',
       `the model config ${config.digest} does not match its digest; verify the store`

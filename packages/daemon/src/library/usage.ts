@@ -8,35 +8,35 @@ import { isDigest, type Sha256Digest } from '@svc/ref'
 const FLUSH_MS = 60_000
 const MAX_BYTES = 64 << 20
 
+type StoreRoot = Pick<DiskBlobStore, 'root' | 'requireRoot'>
+
 /** When each artifact was last requested: only a hint, kept in `cache/` without a sync, and harmless to lose. */
 export class Usage {
+  readonly #store: StoreRoot
   readonly #clock: Clock
   readonly #file: string
-  readonly #at: Map<Sha256Digest, number>
+  /** In Unix seconds. */
+  readonly #at = new Map<Sha256Digest, number>()
   #timer: Timer | undefined
   #writing: Promise<void> = Promise.resolve()
 
-  readonly #mayWrite: () => void
-
-  private constructor(clock: Clock, file: string, at: Map<Sha256Digest, number>, mayWrite: () => void) {
+  private constructor(store: StoreRoot, clock: Clock) {
+    this.#store = store
     this.#clock = clock
-    this.#mayWrite = mayWrite
-    this.#file = file
-    this.#at = at
+    this.#file = join(store.root, 'cache', 'last-used.json')
   }
 
-  static async open(store: Pick<DiskBlobStore, 'root' | 'requireRoot'>, clock: Clock): Promise<Usage> {
-    const file = join(store.root, 'cache', 'last-used.json')
-    const at = new Map<Sha256Digest, number>()
+  static async open(store: StoreRoot, clock: Clock): Promise<Usage> {
+    const usage = new Usage(store, clock)
     try {
-      const bytes = await readFile(file)
+      const bytes = await readFile(usage.#file)
       const value: unknown = bytes.length <= MAX_BYTES ? JSON.parse(bytes.toString('utf8')) : {}
       for (const [digest, seconds] of Object.entries(value ?? {}))
-        if (isDigest(digest) && Number.isSafeInteger(seconds)) at.set(digest, seconds as number)
+        if (isDigest(digest) && Number.isSafeInteger(seconds)) usage.#at.set(digest, seconds as number)
     } catch {
       // absent or damaged: start empty
     }
-    return new Usage(clock, file, at, () => store.requireRoot())
+    return usage
   }
 
   note(manifestDigest: Sha256Digest): void {
@@ -65,7 +65,7 @@ export class Usage {
     const text = JSON.stringify(Object.fromEntries(this.#at))
     this.#writing = this.#writing
       .then(async () => {
-        this.#mayWrite()
+        this.#store.requireRoot()
         await makeFolders(dirname(this.#file), 0o700)
         await writeFile(`${this.#file}.tmp`, text, { mode: 0o600 })
         await rename(`${this.#file}.tmp`, this.#file)

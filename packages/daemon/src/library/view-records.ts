@@ -1,9 +1,9 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import { realpath, stat } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
 import type { ViewLayout, ViewMode } from '@svc/client/protocol'
-import type { Sha256Digest } from '@svc/ref'
-import { type RecordKind, StateRecords } from './record.ts'
+import { digestFromHex, type Sha256Digest } from '@svc/ref'
+import { type RecordKind, recordName, StateRecords } from './record.ts'
 import type { ReplacedFiles } from './replace.ts'
 import { CorruptStateError, digest, listOf, type OnUnreadable, oneOf, readable, text } from './strict.ts'
 
@@ -79,14 +79,14 @@ export class ViewRecords {
 
   /** Those that cannot be read are passed to `onUnreadable`, or else thrown. */
   async *list(onUnreadable?: OnUnreadable): AsyncGenerator<ViewRecord> {
-    for (const name of await this.#records.hexNames()) {
-      const record = await readable(() => this.#records.read(name), onUnreadable)
+    for (const each of await this.#records.digests()) {
+      const record = await readable(() => this.#records.read(recordName(each)), onUnreadable)
       if (record !== undefined) yield record
     }
   }
 }
 
-const nameOf = (path: string): string => `${createHash('sha256').update(path).digest('hex')}.json`
+const nameOf = (path: string): string => recordName(digestFromHex(hash('sha256', path)))
 
 const VIEW_RECORD: RecordKind<ViewRecord> = {
   folder: 'views',
