@@ -139,10 +139,10 @@ export const COMPANIONS: readonly Mutation[] = [
       caughtBy: PINNED_TEST
     }
   ]),
-  ...of('daemon/src/library/views.ts', [
+  ...of('daemon/src/library/view-maker.ts', [
     {
       what: 'companions: mirrors show none of the owner’s own files',
-      find: `isLent ? kept.files.filter(({ path }) => !own.has(path)) : kept.files`,
+      find: `forOthers ? kept.files.filter(({ path }) => !own.has(path)) : kept.files`,
       replace: `kept.files`,
       caughtBy: { file: 'packages/daemon/test/mirror/own-companions.test.ts' }
     }

@@ -172,7 +172,7 @@ async function composeNetworks(context: DaemonContext, factories: NetworkFactori
   const onUnneeded = async (digest: Sha256Digest): Promise<void> => {
     await swarm?.unneeded(digest)
     await catalog?.withhold(digest)
-    await context.views.endLoan(digest)
+    await context.views.lent.end(digest)
   }
   const removals = new Removals({ ...context, onUnneeded })
   const filler = new SourcesFiller({ ...context, source: hub?.copies, swarm: swarm?.filler })

@@ -67,14 +67,14 @@ export async function keptCompanions(
     annotations
   }: Pick<Manifest, 'files' | 'annotations'> & { readonly digest: Sha256Digest },
   { store, artifacts, documents }: CompanionDeps
-): Promise<KeptCompanions | { readonly digest?: undefined; readonly warnings: readonly string[] }> {
+): Promise<KeptCompanions | ({ readonly digest?: undefined } & Pick<KeptCompanions, 'own' | 'warnings'>)> {
   const state = await artifacts.soundState(manifestDigest)
   const digest = companionsUnder(state, formatRepoId(asked))
   const document = digest && (await documents.companions(digest))
   const isOfHub = annotations['svc.hf.repo'] !== undefined
   const remedy = isOfHub ? `fetch them with: svc companions ${formatShortRef(parseRef(asked.ref))}` : 'import it again'
   if (state === undefined || digest === undefined || document === undefined)
-    return { warnings: isOfHub ? [`${WITHOUT}; ${remedy}`] : [] }
+    return { own: new Set(), warnings: isOfHub ? [`${WITHOUT}; ${remedy}`] : [] }
   const here: Companions['files'][number][] = []
   const missing: Companions['files'][number][] = []
   for (const file of document.files) {

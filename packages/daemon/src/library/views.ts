@@ -3,23 +3,19 @@ import { dirname, isAbsolute, join, sep } from 'node:path'
 import { type Lease, withLease } from '@svc/cas'
 import type { RemovedView, View as ViewAnswer, ViewBody, ViewEntry, ViewList } from '@svc/client/protocol'
 import { type Clock, timestampOf } from '@svc/internal-clock'
-import { Gate, KeyedLock } from '@svc/internal-concurrency'
+import { Gate } from '@svc/internal-concurrency'
 import { listFolderIfPresent, makeFolders } from '@svc/internal-files'
-import { WorkerThread, workerUrl } from '@svc/internal-workers'
-import type { Manifest } from '@svc/manifest'
-import { digestFromHex, digestHex, parseDigest, type Sha256Digest } from '@svc/ref'
-import type { View } from '@svc/view'
+import { digestFromHex, digestHex, formatRepoId, parseDigest, type Sha256Digest } from '@svc/ref'
+import type { MadeView, View } from '@svc/view'
 import { ViewError } from '@svc/view/view-error'
 import { DaemonError } from '../errors.ts'
-import type { StandIn } from './coming.ts'
-import { keptCompanions } from './companions.ts'
+import { LentViews } from './lent-views.ts'
 import type { ReplacedFiles } from './replace.ts'
 import type { Resolver } from './resolve.ts'
 import type { StoreState } from './state.ts'
 import type { OnUnreadable } from './strict.ts'
-import { missingBlobsError, upstreamConfigOf } from './upstream-config.ts'
 import type { Usage } from './usage.ts'
-import { type CreateRequest, type ViewCalls, viewErrors } from './view-calls.ts'
+import { type ShownModel, ViewMaker } from './view-maker.ts'
 import { deviceOf, placeOf, type ViewRecord, ViewRecords } from './view-records.ts'
 
 export interface ViewsDeps extends Pick<StoreState, 'clock' | 'store' | 'documents' | 'artifacts' | 'log'> {
@@ -52,25 +48,17 @@ interface Making {
 /**
  * The views of a store: managed ones below `<root>/views`, and those at places chosen by users (spec add.17, add.18).
  * An artifact is needed as long as a view of it exists: `held` and `changes` report that to the collection. Invariants:
- * the record of a view at a named place is durable before anything is there; one change at a time at each place; views
- * are made, read and removed by one thread (see `ViewCalls`).
+ * the record of a view at a named place is durable before anything is there; one change at a time at each place.
  */
 export class Views {
   readonly #deps: ViewsDeps
   readonly #folder: string
-  readonly #lent: string
   readonly #records: ViewRecords
-  readonly #thread = new WorkerThread<ViewCalls>({
-    url: workerUrl('./view-worker', import.meta.url),
-    name: 'svcd-views',
-    errors: viewErrors
-  })
-  readonly #places = new KeyedLock()
+  readonly #maker: ViewMaker
+  readonly lent: LentViews
   /** More at once would only cause seeking. Views made of links do not wait for them. */
   readonly #copies = new Gate(2)
   readonly #making = new Map<string, Making>()
-  /** Running changes: no state is written after {@link close} has resolved. */
-  readonly #underWay = new Set<Promise<unknown>>()
   readonly #holds: ViewHolds
   #changes = 0
 
@@ -78,8 +66,9 @@ export class Views {
     this.#deps = deps
     this.#holds = new ViewHolds(deps.clock)
     this.#folder = join(deps.store.root, 'views')
-    this.#lent = join(deps.store.root, 'cache', 'views')
     this.#records = new ViewRecords(deps.store.root, deps.files)
+    this.#maker = new ViewMaker(deps)
+    this.lent = new LentViews(deps.store, this.#maker)
   }
 
   /** Opens the views, and cleans up after killed processes that were making managed ones. */
@@ -165,91 +154,26 @@ export class Views {
     return withLease(this.#deps.store, (lease) => this.#make(lease, body))
   }
 
-  /**
-   * {@link make} for callers that must not decide what is kept: a view below `cache` that holds nothing, is not listed,
-   * and counts as no use. With `mayLack` only the unpacked files must be here. @throws as {@link make}
-   */
-  lend(manifest: Sha256Digest, { mayLack = false }: { readonly mayLack?: boolean } = {}): Promise<ViewAnswer> {
-    // only the digest matters: a pinned artifact has no name of its own
-    return withLease(this.#deps.store, (lease) =>
-      this.#make(lease, { ref: `svc:///by/digest@${manifest}` }, { mayLack })
-    )
-  }
-
-  /** {@link lend} of an artifact that an import is making. @throws as {@link make} */
-  async lendComing({ standIn, manifest, companions, upstreamConfig }: StandIn): Promise<ViewAnswer['files']> {
-    const { store } = this.#deps
-    const { place } = await this.#managed(this.#lent, standIn, 'files')
-    const blobs = [...manifest.files, ...(companions?.files ?? [])].map(({ digest }) => digest)
-    const request: CreateRequest = {
-      manifest,
-      manifestDigest: standIn,
-      upstreamConfig,
-      companions,
-      blobPaths: new Map(blobs.map((digest) => [digest, store.blobPath(digest)])),
-      path: place,
-      root: store.root,
-      mayLack: true
-    }
-    const view = await this.#change(place, () => this.#thread.call('create', request))
-    return (await answerOf(view)).files
-  }
-
-  /** Removes a view made by {@link lend} or {@link lendComing}, if there is one. */
-  async endLoan(manifest: Sha256Digest): Promise<void> {
-    const place = join(this.#lent, digestHex(manifest))
-    await this.#change(place, () => this.#thread.call('remove', { path: place }))
-  }
-
   async #make(
     lease: Lease,
-    { ref, layout = 'files', mode = 'symlink', path, holdSeconds }: ViewBody,
-    lent?: { readonly mayLack: boolean }
+    { ref, layout = 'files', mode = 'symlink', path, holdSeconds }: ViewBody
   ): Promise<ViewAnswer> {
-    const { resolver, store, usage } = this.#deps
+    const { resolver, usage } = this.#deps
     const resolved = await resolver.resolve(ref)
     const { manifestDigest } = resolved
     if (path === undefined && mode !== 'symlink')
       throw bad(`the managed view consists of links; name a "path" for the mode "${mode}"`)
     if (path !== undefined && holdSeconds !== undefined)
       throw bad('only the managed view can be held: leave out "path" or "holdSeconds"')
-    const isLent = lent !== undefined
-    const folder = isLent ? this.#lent : this.#folder
-    const { place, device } =
-      path === undefined ? await this.#managed(folder, manifestDigest, layout) : await this.#named(path)
-    const manifest = await this.#manifest(manifestDigest)
-    if (!isLent) usage.note(manifestDigest)
-    const kept = await keptCompanions(resolved, { ...manifest, digest: manifestDigest }, this.#deps)
-    const own = kept.digest === undefined ? new Set<string>() : kept.own
-    // a lent view is shown to others
-    const companions =
-      kept.digest === undefined
-        ? undefined
-        : { digest: kept.digest, files: isLent ? kept.files.filter(({ path }) => !own.has(path)) : kept.files }
-    const blobs = [...manifest.files, ...(companions?.files ?? [])].map(({ digest }) => digest)
-    for (const digest of blobs) lease.keep(digest)
-    const upstreamConfig = await upstreamConfigOf(manifest, store)
-    const managed = path === undefined
-    const entry = { path: place, managed, manifestDigest, layout, mode }
-    const request: CreateRequest = {
-      manifest: { files: manifest.files, annotations: manifest.annotations },
-      manifestDigest,
-      upstreamConfig,
-      companions,
-      blobPaths: new Map(blobs.map((digest) => [digest, store.blobPath(digest)])),
-      path: place,
-      layout,
-      mode,
-      root: store.root,
-      repo: manifest.annotations['svc.hf.repo'] === undefined ? `${resolved.ns}/${resolved.name}` : undefined,
-      mayLack: lent?.mayLack === true
-    }
+    const { place, device } = path === undefined ? await this.#managed(manifestDigest, layout) : await this.#named(path)
+    const { model, own, warnings } = await this.#maker.prepare(resolved, manifestDigest, lease)
+    usage.note(manifestDigest)
+    const repo = model.manifest.annotations['svc.hf.repo'] === undefined ? formatRepoId(resolved) : undefined
+    const entry = { path: place, managed: path === undefined, manifestDigest, layout, mode }
     const create = (): Promise<ViewAnswer> =>
-      this.#change(place, async () => {
+      this.#maker.change(place, async () => {
         if (holdSeconds !== undefined) this.#holds.hold(place, holdSeconds)
-        const record = managed ? undefined : { path: place, manifest: manifestDigest, others: [], layout, mode, device }
-        const view = await (isLent ? this.#thread.call('create', request) : this.#create(request, entry, record))
-        const { warnings } = kept
+        const view = await this.#create(model, entry, { repo, device })
         const { files, ...answer } = await answerOf(view)
         return {
           ref: resolved.ref,
@@ -281,7 +205,7 @@ export class Views {
       const found = await this.#look(record)
       const making = this.#making.has(path)
       if (found === 'gone' && !making) {
-        await this.#forget(record)
+        await this.#correct(record)
         continue
       }
       // after a kill the record may name a view that was never made: the one on disk counts
@@ -315,18 +239,18 @@ export class Views {
     if (making !== undefined && (model === undefined || making.entry.manifestDigest === model)) {
       making.stop.abort()
       // when its turn comes, it has ended
-      return this.#change(place, async () => ({ path: place, removed: false }))
+      return this.#maker.change(place, async () => ({ path: place, removed: false }))
     }
-    return this.#change(place, async () => {
+    return this.#maker.change(place, async () => {
       const { heldUntil } = this.#holds.of(place)
       if (heldUntil !== undefined)
         throw bad(`a running command uses the view ${place} (svc exec); remove it when the command has ended`)
       const { record, isDamaged } = await this.#records.find(place)
-      const removed = await this.#thread.call('remove', { path: place, model })
+      const removed = await this.#maker.remove(place, model)
       const isRecorded = record !== undefined || isDamaged
       if (!removed && (model !== undefined || !isRecorded))
         throw new DaemonError('E_NOT_FOUND', `there is no view${ref === undefined ? '' : ` of ${ref}`} at ${place}`)
-      const left = model === undefined ? undefined : await this.#thread.call('read', place)
+      const left = model === undefined ? undefined : await this.#maker.read(place)
       if (isRecorded) await (left === undefined ? this.#records.remove(place) : this.#record(left))
       this.#changes++
       return { path: place, removed }
@@ -339,43 +263,30 @@ export class Views {
     await this.#records.write({ path, manifest, others, layout, mode, device })
   }
 
-  /** Ends the thread; an unfinished view is cleaned up at the next start, or when its place is used again. */
-  async close(): Promise<void> {
-    await this.#thread.close()
-    await Promise.allSettled(this.#underWay)
-  }
-
-  /** Runs a change at a place, after all earlier ones there. */
-  async #change<T>(place: string, work: () => Promise<T>): Promise<T> {
-    const change = this.#places.run(place, undefined, work)
-    this.#underWay.add(change)
-    try {
-      return await change
-    } finally {
-      this.#underWay.delete(change)
-    }
+  close(): Promise<void> {
+    return this.#maker.close()
   }
 
   async #create(
-    request: CreateRequest,
+    model: ShownModel,
     entry: Making['entry'],
-    record: ViewRecord | undefined
-  ): Promise<View & { readonly made: boolean }> {
-    const { path } = request
-    const bytesTotal = request.mode === 'copy' ? request.manifest.files.reduce((sum, { size }) => sum + size, 0) : 0
+    { repo, device }: { readonly repo: string | undefined; readonly device: string }
+  ): Promise<MadeView> {
+    const { path, managed, layout, mode } = entry
+    const bytesTotal = mode === 'copy' ? model.manifest.files.reduce((sum, { size }) => sum + size, 0) : 0
     const making: Making = { entry, stop: new AbortController(), bytesDone: 0, bytesTotal }
     this.#making.set(path, making)
     this.#changes++
-    const before = record === undefined ? undefined : (await this.#records.find(path)).record
+    const before = managed ? undefined : (await this.#records.find(path)).record
     // a hub cache keeps the models that are in it
-    const inCache = before?.layout === 'hf' && record?.layout === 'hf' ? [before.manifest, ...before.others] : []
-    const others = [...new Set(inCache)].filter((digest) => digest !== record?.manifest)
-    if (record !== undefined) await this.#records.write({ ...record, others })
+    const inCache = before?.layout === 'hf' && layout === 'hf' ? [before.manifest, ...before.others] : []
+    const others = [...new Set(inCache)].filter((digest) => digest !== model.manifestDigest)
+    if (!managed) await this.#records.write({ path, manifest: model.manifestDigest, others, layout, mode, device })
     try {
       const onProgress = (bytes: number): void => void (making.bytesDone += bytes)
-      return await this.#thread.call('create', request, { signal: making.stop.signal, onProgress })
+      return await this.#maker.create(model, { path, layout, mode, repo }, { signal: making.stop.signal, onProgress })
     } catch (error) {
-      if (record !== undefined) await (before === undefined ? this.#records.remove(path) : this.#records.write(before))
+      if (!managed) await (before === undefined ? this.#records.remove(path) : this.#records.write(before))
       throw error
     } finally {
       this.#making.delete(path)
@@ -390,26 +301,18 @@ export class Views {
 
   async #read(path: string): Promise<View | 'gone' | 'unknown'> {
     try {
-      return (await this.#thread.call('read', path)) ?? 'gone'
+      return (await this.#maker.read(path)) ?? 'gone'
     } catch (error) {
       return error instanceof ViewError && error.code === 'E_NOT_A_VIEW' ? 'gone' : 'unknown'
     }
   }
 
-  /** Records which view is in place; until then both are held. */
+  /** Records what is at the place of a record; until then both are held. */
   async #correct(record: ViewRecord): Promise<void> {
-    await this.#change(record.path, async () => {
+    await this.#maker.change(record.path, async () => {
       const found = await this.#look(record)
-      if (typeof found !== 'object') return
-      await this.#record(found)
-      this.#changes++
-    })
-  }
-
-  async #forget(record: ViewRecord): Promise<void> {
-    await this.#change(record.path, async () => {
-      if ((await this.#look(record)) !== 'gone') return
-      await this.#records.remove(record.path)
+      if (found === 'unknown') return
+      await (found === 'gone' ? this.#records.remove(record.path) : this.#record(found))
       this.#changes++
     })
   }
@@ -419,9 +322,9 @@ export class Views {
     return entries.map(({ name }) => name).filter((name) => MANAGED_NAME.test(name))
   }
 
-  async #managed(folder: string, manifestDigest: Sha256Digest, layout: ViewBody['layout']): Promise<ViewPlace> {
-    await makeFolders(folder, 0o700)
-    return { place: join(folder, digestHex(manifestDigest) + (layout === 'hf' ? '-hf' : '')), device: '' }
+  async #managed(manifestDigest: Sha256Digest, layout: ViewBody['layout']): Promise<ViewPlace> {
+    await makeFolders(this.#folder, 0o700)
+    return { place: join(this.#folder, digestHex(manifestDigest) + (layout === 'hf' ? '-hf' : '')), device: '' }
   }
 
   async #named(path: string): Promise<ViewPlace> {
@@ -434,12 +337,6 @@ export class Views {
     if (device === undefined)
       throw bad(`the field "path": the folder ${JSON.stringify(dirname(place))} is absent; make it first`)
     return { place, device }
-  }
-
-  async #manifest(digest: Sha256Digest): Promise<Manifest> {
-    const manifest = await this.#deps.documents.manifest(digest)
-    if (manifest === undefined) throw missingBlobsError([digest])
-    return manifest
   }
 }
 

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import type { Clock } from '@svc/internal-clock'
 import { Gate } from '@svc/internal-concurrency'
-import { digestFromBytes, digestFromHex, type Sha256Digest, tryParseDigest } from '@svc/ref'
+import { digestFromBytes, digestFromHex, type Sha256Digest } from '@svc/ref'
 import { LRUCache } from 'lru-cache'
 import type { ComingModels } from '../library/coming.ts'
 import type { Documents } from '../library/documents.ts'
@@ -37,7 +37,7 @@ const RETRY_MS = 2_000
 
 export interface ServedFilesDeps {
   readonly clock: Clock
-  readonly views: Pick<Views, 'lend' | 'lendComing' | 'endLoan'>
+  readonly views: Pick<Views, 'lent'>
   readonly documents: Documents
   readonly coming: ComingModels
   readonly log: Log
@@ -53,7 +53,7 @@ export class ServedFiles {
     max: MAX_KNOWN,
     // if this fails, the view is reused, or deleted with the cache
     dispose: (_files, manifest, reason) => {
-      if (reason === 'evict') this.#deps.views.endLoan(manifest).catch(() => undefined)
+      if (reason === 'evict') this.#deps.views.lent.end(manifest).catch(() => undefined)
     }
   })
   readonly #lacking = new Map<Sha256Digest, Promise<readonly ServedFile[]>>()
@@ -63,7 +63,7 @@ export class ServedFiles {
     this.#deps = deps
     deps.coming.listen((standIn) => {
       this.forget(standIn)
-      deps.views.endLoan(standIn).catch(() => undefined)
+      deps.views.lent.end(standIn).catch(() => undefined)
     })
   }
 
@@ -113,12 +113,11 @@ export class ServedFiles {
   async #read(manifest: Sha256Digest, mayLack = false): Promise<ServedFile[]> {
     const { views, documents, coming } = this.#deps
     const model = coming.get(manifest)
-    const shown = model === undefined ? (await views.lend(manifest, { mayLack })).files : await views.lendComing(model)
+    const shown = await (model === undefined ? views.lent.lend(manifest, mayLack) : views.lent.lendComing(model))
     const files: ServedFile[] = []
-    for (const { name, path, size: sizeBytes, kind, role, digest } of shown) {
-      const known = digest === undefined ? undefined : tryParseDigest(digest)
-      const unpacked = known ?? (await digestOf(path, sizeBytes))
-      files.push({ manifest, name, path, sizeBytes, kind, role, digest: unpacked, isBlob: known !== undefined })
+    for (const { name, path, sizeBytes, kind, role, digest: blob } of shown) {
+      const digest = blob ?? (await digestOf(path, sizeBytes))
+      files.push({ manifest, name, path, sizeBytes, kind, role, digest, isBlob: blob !== undefined })
     }
     const names = new Set(files.map(({ name }) => name))
     const { annotations = {} } = model?.manifest ?? (await documents.manifest(manifest)) ?? {}

@@ -104,7 +104,7 @@ test.each([
   ['s3', '/models/acme/m/q4_0/model-q4_0.gguf']
 ] as const)('%s %s is not answered if the model became private before its files are known', async (door, path) => {
   const it = await mirrors()
-  const { isReached, letGo } = stopped(it.context.views, 'lend')
+  const { isReached, letGo } = stopped(it.context.views.lent, 'lend')
   const asked = it.ask(door, path)
   await isReached
   for (const quant of QUANTS) await makePrivate(it, quant)
@@ -160,7 +160,7 @@ test('a tag is not listed if its model became private during the listing', async
 
 test('s3: a listing is not answered if its model became private before its files are known', async () => {
   const it = await mirrors()
-  const { isReached, letGo } = stopped(it.context.views, 'lend')
+  const { isReached, letGo } = stopped(it.context.views.lent, 'lend')
   const asked = it.ask('s3', '/models?list-type=2&prefix=acme/m/q4_0/')
   await isReached
   await makePrivate(it, 'q4_0')
@@ -198,8 +198,8 @@ test('nothing is unpacked for a name of private models, and no pending model is 
   const it = await mirrors()
   for (const quant of QUANTS) await makePrivate(it, quant)
   let views = 0
-  const lend = it.context.views.lend.bind(it.context.views)
-  it.context.views.lend = (...asked) => {
+  const lend = it.context.views.lent.lend.bind(it.context.views.lent)
+  it.context.views.lent.lend = (...asked) => {
     views++
     return lend(...asked)
   }
