@@ -1,15 +1,17 @@
 import { join } from 'node:path'
 import { CasError, type DiskBlobStore, type HashAttachment, type HashResult } from '@svc/cas'
-import { DurableFolders, type FilePort, nodeFilePort, readWhole, readWindow, replaceFile } from '@svc/internal-files'
+import { DurableFolders, type FilePort, nodeFilePort, readWindow, replaceFile } from '@svc/internal-files'
 import type { ArtifactTorrent } from '@svc/manifest'
 import {
   BLOCK_BYTES,
+  blockCount,
   equalBytes,
   HASH_BYTES,
   leafHasherUrl,
   type PieceLayers,
   pieceLayer,
   piecesRoot,
+  SUBTREE_LEVEL,
   toHex
 } from '@svc/metainfo'
 import { digestBytes, digestFromBytes, digestHex, type Sha256Digest } from '@svc/ref'
@@ -19,7 +21,7 @@ import type { Offload } from '../offload/pool.ts'
 
 /** The further hash of every ingest: `attachments.leaves` is the leaf layer, 32 bytes per 16 KiB block (BEP 52). */
 export const LEAVES = { name: 'leaves', module: leafHasherUrl } as const satisfies HashAttachment
-/** What the leaf hasher makes besides. */
+/** Further outputs of the leaf hasher. */
 const [ROOT, SUBTREES] = [`${LEAVES.name}.root`, `${LEAVES.name}.subtrees`] as const
 
 /**
@@ -28,11 +30,19 @@ const [ROOT, SUBTREES] = [`${LEAVES.name}.root`, `${LEAVES.name}.subtrees`] as c
  * blob has no piece layer, as it is no larger than the smallest piece.
  */
 const UNCACHED_BYTES = 1 << 20
+/** Covered by one node of the layer that piece layers are folded from. */
+const SUBTREE_BYTES = BLOCK_BYTES << SUBTREE_LEVEL
 
 /** The nodes that cover 1 MiB each take 32 bytes: these are those of 256 GiB in few files, or of 8,000 small ones. */
 const MAX_SUBTREE_BYTES = 8 << 20
-/** What a map's entry with a key and an array of its own takes besides, rounded up. */
+/** The memory of a map's entry beside its bytes, rounded up. */
 const ENTRY_BYTES = 1 << 10
+
+interface FoldedLeaves {
+  readonly root: Uint8Array
+  /** The nodes that cover 1 MiB each, of more than that. */
+  readonly subtrees?: Uint8Array | undefined
+}
 
 export interface BlobTree {
   readonly digest: Sha256Digest
@@ -74,28 +84,20 @@ export class LeafLayers {
     return layers
   }
 
-  /** Caches a leaf layer from an ingest, whose buffer is transferred, and returns the tree's root. `attachments` are the ingest's. */
-  async keep({ digest, sizeBytes, attachments }: HashResult): Promise<BlobTree> {
-    const leaves = attachments[LEAVES.name]!
-    const known = attachments[ROOT]
+  /** Caches a leaf layer from an ingest, whose buffer is transferred, and returns the tree's root. */
+  async keep(result: HashResult): Promise<BlobTree> {
+    const { digest, sizeBytes } = result
     if (sizeBytes === 0) return { digest, sizeBytes, merkleRoot: undefined }
-    if (sizeBytes <= UNCACHED_BYTES)
-      return { digest, sizeBytes, merkleRoot: digestFromBytes(known ?? piecesRoot(leaves, sizeBytes)) }
-    await this.keepLeaves(digest, sizeBytes, leaves)
-    if (known !== undefined) {
-      this.#subtrees.set(digest, attachments[SUBTREES]!)
-      return { digest, sizeBytes, merkleRoot: digestFromBytes(known) }
-    }
-    const { buffer } = leaves
-    const whole = buffer instanceof ArrayBuffer && buffer.byteLength === leaves.byteLength ? [buffer] : []
-    const { root, subtrees } = await this.#offload.call('root', { leaves, sizeBytes }, { transfer: whole })
-    this.#subtrees.set(digest, subtrees!)
+    const { root, subtrees } = await this.#folded(result)
+    if (subtrees !== undefined) this.#subtrees.set(digest, subtrees)
     return { digest, sizeBytes, merkleRoot: digestFromBytes(root) }
   }
 
   /** Caches a leaf layer of a blob whose root is known, or not needed. */
   async keepLeaves(digest: Sha256Digest, sizeBytes: number, leaves: Uint8Array): Promise<void> {
-    if (sizeBytes > UNCACHED_BYTES) await this.#write(digest, leaves)
+    if (sizeBytes <= UNCACHED_BYTES) return
+    this.#store.requireRoot()
+    await replaceFile(this.#port, this.#path(digest), leaves, { temporaryFolder: this.#temp, durable: false })
   }
 
   /**
@@ -104,33 +106,6 @@ export class LeafLayers {
    */
   async treeOf(digest: Sha256Digest, signal?: AbortSignal): Promise<BlobTree> {
     return this.keep(await this.#rebuilt(digest, signal))
-  }
-
-  /**
-   * The leaf layer of a blob, checked against its root; computed again where the cache has none, or a wrong one.
-   * @throws DaemonError `E_CORRUPTION` when the blob itself is damaged or has another root
-   */
-  async leaves(
-    digest: Sha256Digest,
-    sizeBytes: number,
-    merkleRoot: Sha256Digest,
-    signal?: AbortSignal
-  ): Promise<Uint8Array> {
-    const cached = sizeBytes <= UNCACHED_BYTES ? undefined : await this.#cached(digest)
-    if (
-      cached !== undefined &&
-      cached.length === Math.ceil(sizeBytes / BLOCK_BYTES) * HASH_BYTES &&
-      (await this.#foldsTo(cached, sizeBytes, merkleRoot))
-    ) {
-      return cached
-    }
-    const { sizeBytes: found, attachments } = await this.#rebuilt(digest, signal)
-    const leaves = attachments[LEAVES.name]!
-    if (found !== sizeBytes || !(await this.#foldsTo(leaves, sizeBytes, merkleRoot))) {
-      throw new DaemonError('E_CORRUPTION', `the merkle root of ${digest} is not the one in its manifest`)
-    }
-    await this.keepLeaves(digest, sizeBytes, leaves)
-    return leaves
   }
 
   /** Removes the layer of a deleted blob, if there is one. */
@@ -148,17 +123,17 @@ export class LeafLayers {
   async window(digest: Sha256Digest, sizeBytes: number, start: number, end: number): Promise<Uint8Array | undefined> {
     if (sizeBytes <= UNCACHED_BYTES) return undefined
     return readWindow(this.#port, this.#path(digest), {
-      sizeBytes: Math.ceil(sizeBytes / BLOCK_BYTES) * HASH_BYTES,
+      sizeBytes: blockCount(sizeBytes) * HASH_BYTES,
       start: start * HASH_BYTES,
       end: end * HASH_BYTES
     })
   }
 
-  #cached(digest: Sha256Digest): Promise<Uint8Array | undefined> {
-    return readWhole(this.#port, this.#path(digest), Number.MAX_SAFE_INTEGER)
-  }
-
-  /** The piece layer of a blob larger than a piece, verified against its root. @throws as {@link leaves} */
+  /**
+   * The piece layer of a blob larger than a piece, verified against its root; computed again from the blob where the
+   * cache has none, or a wrong one.
+   * @throws DaemonError `E_CORRUPTION` when the blob itself is damaged or has another root
+   */
   async pieceLayer(
     digest: Sha256Digest,
     sizeBytes: number,
@@ -166,29 +141,24 @@ export class LeafLayers {
     pieceLengthBytes: number,
     signal?: AbortSignal
   ): Promise<Uint8Array> {
-    const made = await this.#fromSubtrees(digest, sizeBytes, pieceLengthBytes)
-    if (made !== undefined && equalBytes(made.root, digestBytes(merkleRoot))) return made.layer
-    for (const last of [false, true]) {
-      const present = await this.#port.lstat(this.#path(digest)).then(
-        () => true,
-        () => false
-      )
-      if (present) {
-        const made = await this.#offload.call('layer', {
-          path: this.#path(digest),
-          sizeBytes,
-          pieceLengthBytes
-        })
-        if (made !== undefined && equalBytes(made.root, digestBytes(merkleRoot))) return made.layer
-      }
-      if (!last) await this.leaves(digest, sizeBytes, merkleRoot, signal)
+    const layerOf = async (subtrees: Uint8Array | undefined): Promise<Uint8Array | undefined> => {
+      if (subtrees?.length !== Math.ceil(sizeBytes / SUBTREE_BYTES) * HASH_BYTES) return undefined
+      const { root, layer } = await this.#offload.call('fold', { subtrees, sizeBytes, pieceLengthBytes })
+      return equalBytes(root, digestBytes(merkleRoot)) ? layer : undefined
     }
-    throw new DaemonError('E_CORRUPTION', `the leaf layer of ${digest} cannot be kept in the cache folder`)
+    const kept = this.#subtrees.get(digest)
+    this.#subtrees.delete(digest)
+    const layer =
+      (await layerOf(kept)) ??
+      (await layerOf(await this.#cachedSubtrees(digest, sizeBytes))) ??
+      (await layerOf((await this.#folded(await this.#rebuilt(digest, signal))).subtrees))
+    if (layer !== undefined) return layer
+    throw new DaemonError('E_CORRUPTION', `the merkle root of ${digest} is not the one in its manifest`)
   }
 
   /**
    * The piece layers of a torrent's files, verified against their roots, by root in hex. Those in `known` are reused;
-   * the manifest's own is computed from its bytes, since it need not be in the store yet. @throws as {@link leaves}
+   * the manifest's own is computed from its bytes, since it need not be in the store yet. @throws as {@link pieceLayer}
    */
   async pieceLayers(
     torrent: ArtifactTorrent,
@@ -209,20 +179,25 @@ export class LeafLayers {
     return layers
   }
 
-  async #foldsTo(leaves: Uint8Array, sizeBytes: number, merkleRoot: Sha256Digest): Promise<boolean> {
-    const { root } = await this.#offload.call('root', { leaves, sizeBytes })
-    return equalBytes(root, digestBytes(merkleRoot))
+  /** Caches a leaf layer, and folds it unless its hasher did. */
+  async #folded({ digest, sizeBytes, attachments }: HashResult): Promise<FoldedLeaves> {
+    const leaves = attachments[LEAVES.name]!
+    await this.keepLeaves(digest, sizeBytes, leaves)
+    const root = attachments[ROOT]
+    if (root !== undefined) return { root, subtrees: attachments[SUBTREES] }
+    return sizeBytes > UNCACHED_BYTES ? this.#fold(leaves, sizeBytes) : { root: piecesRoot(leaves, sizeBytes) }
   }
 
-  async #fromSubtrees(
-    digest: Sha256Digest,
-    sizeBytes: number,
-    pieceLengthBytes: number
-  ): Promise<{ readonly root: Uint8Array; readonly layer: Uint8Array } | undefined> {
-    const subtrees = this.#subtrees.get(digest)
-    this.#subtrees.delete(digest)
-    if (subtrees === undefined || sizeBytes <= pieceLengthBytes) return undefined
-    return this.#offload.call('fold', { subtrees, sizeBytes, pieceLengthBytes })
+  async #cachedSubtrees(digest: Sha256Digest, sizeBytes: number): Promise<Uint8Array | undefined> {
+    const leaves = await this.window(digest, sizeBytes, 0, blockCount(sizeBytes))
+    return leaves && (await this.#fold(leaves, sizeBytes)).subtrees
+  }
+
+  /** Transfers the leaves where they have a buffer of their own. */
+  #fold(leaves: Uint8Array, sizeBytes: number): Promise<FoldedLeaves> {
+    const { buffer } = leaves
+    const whole = buffer instanceof ArrayBuffer && buffer.byteLength === leaves.byteLength ? [buffer] : []
+    return this.#offload.call('root', { leaves, sizeBytes }, { transfer: whole })
   }
 
   async #rebuilt(digest: Sha256Digest, signal?: AbortSignal): Promise<HashResult> {
@@ -234,11 +209,6 @@ export class LeafLayers {
     if (status === 'mismatched')
       throw new DaemonError('E_CORRUPTION', `the blob ${digest} is corrupt; it was moved to quarantine`)
     return { digest, sizeBytes, attachments }
-  }
-
-  async #write(digest: Sha256Digest, leaves: Uint8Array): Promise<void> {
-    this.#store.requireRoot()
-    await replaceFile(this.#port, this.#path(digest), leaves, { temporaryFolder: this.#temp, durable: false })
   }
 
   #path(digest: Sha256Digest): string {

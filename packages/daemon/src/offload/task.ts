@@ -17,28 +17,17 @@ export interface PlanRequest {
   readonly licences: readonly LicenceFact[]
 }
 
-export interface LayerRequest {
-  readonly path: string
-  readonly sizeBytes: number
-  readonly pieceLengthBytes: number
-}
-
 /** Work that would block the event loop, by name. */
 export interface OffloadTasks {
-  /** The pieces root of a leaf layer; of a file of more than 1 MiB also the nodes that cover 1 MiB each. */
+  /** The pieces root of the leaf layer of a file of more than 1 MiB, and the nodes that cover 1 MiB each. */
   root: {
     request: { readonly leaves: Uint8Array; readonly sizeBytes: number }
-    response: { readonly root: Uint8Array; readonly subtrees: Uint8Array | undefined }
+    response: { readonly root: Uint8Array; readonly subtrees: Uint8Array }
   }
   /** Root and piece layer of a file of more than one piece, from the nodes that cover 1 MiB each. */
   fold: {
     request: { readonly subtrees: Uint8Array; readonly sizeBytes: number; readonly pieceLengthBytes: number }
     response: { readonly root: Uint8Array; readonly layer: Uint8Array }
-  }
-  /** Root and piece layer for a leaf layer stored in a file; undefined if the file does not contain a valid one. */
-  layer: {
-    request: LayerRequest
-    response: { readonly root: Uint8Array; readonly layer: Uint8Array } | undefined
   }
   recognise: { request: readonly ListedFile[]; response: Recognition }
   plan: { request: PlanRequest; response: PlannedArtifacts }
