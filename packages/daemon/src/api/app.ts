@@ -45,8 +45,7 @@ export function createApp(
       const params = match === undefined ? {} : decoded(match.params)
       // the body is read even if no route takes it: a client that is still sending when its connection closes never
       // sees the response
-      const reading = readRequestBody(request, match?.route.route.maxBodyBytes ?? MAX_BODY_BYTES)
-      const body = reading === undefined ? undefined : await reading
+      const body = await readRequestBody(request, match?.route.route.maxBodyBytes ?? MAX_BODY_BYTES)
       if (match === undefined) throw notFound(request, response, path, table.methodsOf(path))
       await match.route.answer({ message: request, params, body }, response, log)
     } catch (error) {

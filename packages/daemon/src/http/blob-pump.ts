@@ -34,7 +34,6 @@ export interface PumpOptions {
   readonly budget?: SendBudget | undefined
   /** The budget's; default: the system's. */
   readonly clock?: Clock
-  readonly slowReaderTimeoutMs?: number | undefined
   /** Send the head without waiting for the first bytes, which may be slow. */
   readonly headFirst?: boolean
 }
@@ -53,15 +52,15 @@ export async function pumpBlob(
   options: PumpOptions
 ): Promise<void> {
   if (response.destroyed || response.closed) return
-  const { budget, clock = systemClock, slowReaderTimeoutMs: slowMs = SLOW_READER_TIMEOUT_MS } = options
+  const { budget, clock = systemClock } = options
   const { fd } = blob
-  const body = new ResponseBody(response, options.pool, slowMs, options.headFirst === true)
+  const body = new ResponseBody(response, options.pool, options.headFirst === true)
   try {
     for (let offset = start; offset < end; ) {
       // Wait for the upload limit, then for the client to have accepted an earlier chunk.
       let waitMs = budget?.waitMs(clock.monotonic()) ?? 0
       while (waitMs > 0 && !body.isGone) {
-        await body.pause(clock, Math.min(waitMs, slowMs / 2))
+        await body.pause(clock, Math.min(waitMs, SLOW_READER_TIMEOUT_MS / 2))
         waitMs = budget?.waitMs(clock.monotonic()) ?? 0
       }
       while (!body.hasBuffer && !body.isGone) await body.change()
@@ -110,7 +109,7 @@ function read(blob: BlobReader, buffer: Buffer, length: number, offset: number):
 }
 
 /**
- * The socket's side of a pump. A client that accepts nothing for `slowMs` is disconnected. The body, whose length is
+ * The socket's side of a pump. A client that accepts nothing for {@link SLOW_READER_TIMEOUT_MS} is disconnected. The body, whose length is
  * announced, goes to the socket itself, behind the head: measured, `response.write` costs a sixth of the CPU of a blob,
  * most of it for holding each chunk back until the next tick. Invariant: a buffer is free, or in the pump's hand, or
  * being written; after `release` it goes back to the pool as soon as the socket no longer needs it.
@@ -130,13 +129,13 @@ class ResponseBody {
   writesPending = 0
   isGone = false
 
-  constructor(response: ServerResponse, pool: BufferPool, slowMs: number, headFirst: boolean) {
+  constructor(response: ServerResponse, pool: BufferPool, headFirst: boolean) {
     this.#response = response
     this.#pool = pool
     // a slow read is not the client's fault
     this.#slowTimer = setTimeout(
       () => (this.writesPending > 0 ? response.destroy() : this.#slowTimer.refresh()),
-      slowMs
+      SLOW_READER_TIMEOUT_MS
     )
     response.once('close', this.#onClose)
     this.#out = response.socket ?? response

@@ -17,11 +17,11 @@ const WITHOUT_BODY = new Set(['GET', 'HEAD', 'TRACE'])
  * Reads a request's body, of which at most `maxBytes` are held, and no more once `isWanted` has refused a part of it.
  * @returns undefined if the method has no body or none was announced. @throws BodyError
  */
-export function readRequestBody(
+export async function readRequestBody(
   request: IncomingMessage,
   maxBytes: number,
   isWanted?: (part: Uint8Array) => boolean
-): Promise<Uint8Array | undefined> | undefined {
+): Promise<Uint8Array | undefined> {
   const { method = '', headers } = request
   if (WITHOUT_BODY.has(method)) return undefined
   const announced = headers['content-length']

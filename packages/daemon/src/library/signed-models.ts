@@ -61,11 +61,7 @@ export class SignedModels {
     const { documents, trust, store, clock } = this.#deps
     const manifest = (await documents.manifest(digest))!
     const beside = (companions && (await documents.companions(companions))) ?? { files: [], omitted: [] }
-    const complaint = await trust.complaintOfStored(rule, manifest, beside, {
-      store,
-      clock,
-      onReading: () => undefined
-    })
+    const complaint = await trust.complaintOfStored(rule, manifest, beside, { store, clock })
     return complaint && `${rule.label}: ${complaint}`
   }
 }

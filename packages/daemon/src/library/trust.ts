@@ -38,7 +38,7 @@ export interface BroughtModel {
 
 export interface CheckContext extends Pick<StoreState, 'store' | 'clock'> {
   /** Called with progress while parts of files are read again, for signatures that list these. */
-  readonly onReading: (what: string) => void
+  readonly onReading?: (what: string) => void
 }
 
 type CheckedModel = readonly [Manifest, beside: Pick<Companions, 'files' | 'omitted'>, CheckContext]
@@ -111,7 +111,7 @@ export class TrustRules {
 
   #saidOf(rule: TrustRule, complaint: string | undefined): string[] {
     if (complaint === undefined) return []
-    if (rule.mode === 'require') throw refused(rule, complaint)
+    if (rule.mode === 'require') throw this.refusal(rule, complaint)
     return [`${rule.label}: ${complaint}`]
   }
 
@@ -122,7 +122,7 @@ export class TrustRules {
       return listingOf(verifySignature(bytes, rule.trust, new Date(clock.now())).model, isBelow)
     } catch (cause) {
       if (!(cause instanceof SignatureError)) throw cause
-      throw refused(rule, `${SIGNATURE}: ${cause.message}`, cause)
+      throw this.refusal(rule, `${SIGNATURE}: ${cause.message}`, cause)
     }
   }
 
@@ -138,15 +138,13 @@ export class TrustRules {
   }
 
   /** The refusal of a model. Default: it has no signature. */
-  refusal(rule: TrustRule, complaint = UNSIGNED): DaemonError {
-    return refused(rule, complaint)
+  refusal({ label }: TrustRule, complaint = UNSIGNED, cause?: unknown): DaemonError {
+    const what = `refused by the rule ${label} of the configuration: ${complaint}`
+    return new DaemonError('E_NOT_IMPORTABLE', what, { cause })
   }
 }
 
 const UNSIGNED = `it is not signed: there is no ${SIGNATURE}`
-
-const refused = (rule: TrustRule, complaint: string, cause?: unknown): DaemonError =>
-  new DaemonError('E_NOT_IMPORTABLE', `refused by the rule ${rule.label} of the configuration: ${complaint}`, { cause })
 
 async function readTrust({ label, keys, certificates, identities, root }: TrustRuleConfig): Promise<Signature.Trust> {
   const { requireReadable, SignatureError } = await import('@svc/signature')
@@ -247,7 +245,7 @@ function partsOf(files: readonly BroughtFile[], { store, onReading }: CheckConte
     const blob = blobs.get(path)
     if (blob === undefined)
       throw new DaemonError('E_NOT_IMPORTABLE', `the signature lists parts of ${path}, which is kept in an archive`)
-    onReading(`reading ${path} from ${start} to ${end} for its signature`)
+    onReading?.(`reading ${path} from ${start} to ${end} for its signature`)
     const reader = await store.open(blob)
     try {
       return await hashOf(reader.stream({ start, end }))
