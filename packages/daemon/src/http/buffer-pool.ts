@@ -1,6 +1,6 @@
 import { loopBudget } from '@svc/internal-concurrency'
 
-/** Measured: over a Unix socket, larger reads than 1 MiB are no faster (the row blob of bench/). */
+/** Measured: over a Unix socket, reads of more than 1 MiB are no faster (the row blob of bench/). */
 const CHUNK_BYTES = 1 << 20
 const POOLED_BUFFERS = 16
 

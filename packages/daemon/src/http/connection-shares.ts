@@ -14,8 +14,8 @@ interface OpenConnection {
 
 /**
  * Limits the connections of a server that strangers may reach. While all are taken, the host with the most loses one to
- * a host with fewer: the oldest without a request, or else the one that took the fewest bytes in its time. One whose
- * client sends no more goes first, but never for a host that has as many. Each counts as a `drop` of the server.
+ * a host with fewer: the oldest without a request, or else the slowest. One whose client has ended its sending goes
+ * first, but never for a host that has as many. Each counts as a `drop` of the server.
  */
 export function shareConnections(server: Server, connections: Connections, maxConnections: number, clock: Clock): void {
   const leastOf = (held: ReadonlySet<OpenConnection>): OpenConnection => {

@@ -26,7 +26,7 @@ const HTTP_LIMITS = {
 export interface ServerOptions {
   readonly clock?: Clock
   readonly limits?: Partial<Record<keyof typeof HTTP_LIMITS, number>>
-  /** Hosts share the connections: while all are taken, the host with the most gives one up for a host with fewer. */
+  /** Hosts share the connections: while all are taken, the host with the most loses one to a host with fewer. */
   readonly isForStrangers?: boolean
   /** Counts requests and bytes. */
   readonly traffic?: Traffic | undefined

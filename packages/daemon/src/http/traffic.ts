@@ -31,7 +31,7 @@ export class Traffic {
     this.#mark = mark
   }
 
-  /** The daemon reached itself while it looked for other sources. */
+  /** Whether the daemon reached itself while it looked for other sources. */
   isOfItself({ headers }: IncomingMessage): boolean {
     return this.#mark !== undefined && headers['user-agent']?.includes(this.#mark) === true
   }

@@ -15,8 +15,8 @@ interface ArrivalRecord {
 const UNKNOWN = 'unknown'
 
 /**
- * Where bytes came from that no artifact has yet: of partial blobs, and of blobs that an unfinished import left (spec
- * add.37). A note that is lost or damaged makes its bytes unproven, never public.
+ * Where the bytes of partial blobs came from, and of blobs that an unfinished import left (spec add.37). Without its
+ * note, or with a damaged one, a blob is unproven, never public.
  */
 export class Arrivals {
   readonly #notes: StateRecords<ArrivalRecord>
@@ -58,7 +58,7 @@ export class Arrivals {
     return this.#notes.digests(listFolderIfPresent)
   }
 
-  /** An artifact has them now, and its record says where they came from. */
+  /** Drops notes: an artifact has the blobs now, and its record says where they came from. */
   async settle(digests: Iterable<Sha256Digest>): Promise<void> {
     for (const digest of digests) await this.#notes.remove(recordName(digest)).finally(() => this.#changes++)
   }

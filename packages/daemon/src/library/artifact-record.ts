@@ -107,12 +107,12 @@ export const ARTIFACT_RECORD: RecordKind<RecordedState> = {
   encode: (state) => state
 }
 
-/** When its files last changed, for clients of a mirror: the same while a model comes and after, so that they do not copy it again. */
+/** When its files last changed, for clients of a mirror. The same during an import and after it, so that they do not copy it again. */
 export const modifiedAt = ({ beganAt, importedAt }: ArtifactState): string | undefined => beganAt ?? importedAt
 
 /**
- * The companions under a name `ns/name`. Where that brought none, or no name is asked for, those of the artifact's source: what other
- * imports brought is not the source's.
+ * The companions under a name `ns/name`. Without a name, or where its imports brought none, those of the artifact's
+ * source: other imports may have brought others.
  */
 export function companionsUnder(
   state: Pick<ArtifactState, 'companions' | 'source'> | undefined,

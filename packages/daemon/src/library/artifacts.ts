@@ -154,7 +154,7 @@ export class Artifacts {
     })
   }
 
-  /** The hub said without a credential that it is public. */
+  /** The hub confirmed without a credential that it is public. */
   confirmPublic(manifestDigest: Sha256Digest): Promise<boolean> {
     return this.#change(manifestDigest, (before) => {
       if (before.provenance.access !== 'unknown') return undefined
@@ -163,7 +163,7 @@ export class Artifacts {
     })
   }
 
-  /** Blobs that were not here come with the key of a webseed. */
+  /** Its missing blobs come with the key of a webseed. */
   usedKey(manifestDigest: Sha256Digest): Promise<boolean> {
     return this.#whileIncomplete(manifestDigest, { access: 'restricted', by: 'webseed-key' })
   }
@@ -276,13 +276,13 @@ export class Artifacts {
     )
   }
 
-  /** Its weights may go from now on, until it is {@link complete} again. @returns false where its owner wants them to stay */
+  /** Lets its weights go, until it is {@link complete} again. @returns false where its owner wants them to stay */
   async setAway(manifestDigest: Sha256Digest): Promise<boolean> {
     const { away } = await this.#amend(manifestDigest, (before) => (before.kept ? before : { ...before, away: true }))
     return away === true
   }
 
-  /** A place has the weights, or `at` is undefined: it has them no longer. */
+  /** Records that a place has the weights, or no longer has them if `at` is undefined. */
   setCopy(
     manifestDigest: Sha256Digest,
     { kind, where, at }: Omit<ProvenCopy, 'at'> & { readonly at: string | undefined }
@@ -294,12 +294,12 @@ export class Artifacts {
     })
   }
 
-  /** The artifact has the pending name, or no longer gets it; another pending name stays. */
+  /** Ends a pending name that the artifact has now, or no longer gets; another one stays. */
   endFutureName(manifestDigest: Sha256Digest, name: string): Promise<boolean> {
     return this.#change(manifestDigest, ({ futureName, ...rest }) => (futureName === name ? rest : undefined))
   }
 
-  /** The artifacts that are to have the name `ns/name`. */
+  /** The artifacts that will get the name `ns/name`. */
   async toBeNamed(name: string): Promise<readonly Sha256Digest[]> {
     return (await this.#toBeNamed()).get(name) ?? []
   }
@@ -309,7 +309,7 @@ export class Artifacts {
     return [...(await this.#toBeNamed()).keys()]
   }
 
-  /** Of all artifacts, read when it is first asked for after a change. */
+  /** Read at the first request after a change. */
   #toBeNamed(): Promise<FutureNames> {
     return this.#futureNames.at(this.#changes, () => this.#readFutureNames())
   }
@@ -360,8 +360,8 @@ export class Artifacts {
 }
 
 /**
- * The companions of earlier imports. An import that opens an artifact to everybody says nothing of small files that came with a
- * credential or a mark: those are forgotten that its source does not give itself, and their source gives them again.
+ * The companions of earlier imports. An import that opens an artifact to everybody proves nothing about small files that
+ * came with a credential or a mark: it keeps only those that its own source gives as well.
  */
 function keptBeside(before: ArtifactState | undefined, next: ArtifactImport): ArtifactState['companions'] {
   const isOpened = before !== undefined && !verdictOf(before, 'export').given && verdictOf(next, 'export').given
@@ -376,7 +376,7 @@ function whenBegun(before: ArtifactState | undefined, { source, beganAt }: Artif
   return source.kind === 'bt' && goesOn ? before.beganAt : beganAt
 }
 
-/** The fields that an import does not set. A pinned import has yet to bring the bytes of an artifact that is away; any other has brought them. */
+/** The fields that an import does not set. Only a pinned import can leave an artifact away: it has yet to bring the bytes. */
 const wantedBeside = (
   { futureCompanions, kept, away, copies }: Partial<ArtifactState> = {},
   isPinned = false
@@ -387,7 +387,7 @@ const wantedBeside = (
   ...(copies && { copies })
 })
 
-/** What a damaged record could have said: only another import, and the owner's word, make more of it. */
+/** The most restrictive that a damaged record could have been: another import and the owner's decision change it. */
 const OF_DAMAGED: Provenance = { access: 'unknown', decision: { is: 'private' } }
 
 /** A torrent that was seeded once can be seeded again, wherever the model came from since. */

@@ -5,7 +5,7 @@ import type { StoreState } from './state.ts'
 
 export type AwayDeps = Pick<StoreState, 'store' | 'artifacts' | 'documents'>
 
-/** An artifact is not away where all of its weights are here after all. @returns whether it was, and is no longer */
+/** Ends that an artifact is away, if all of its weights are here. @returns whether it did */
 export async function endAway(
   manifestDigest: Sha256Digest,
   { store, artifacts, documents }: AwayDeps

@@ -15,7 +15,7 @@ export function tagBefore(tags: Map<string, Sha256Digest>, index: Sha256Digest, 
   return tag
 }
 
-/** Whether an upgrade left the tag at least this long ago. A tag has only the day: its end counts, except for 0, which means all. */
+/** Whether an upgrade left the tag at least this long ago. A tag names only a day, whose end counts; 0 means all tags. */
 export function isBeforeTag(tag: string, olderThanMs: number, clock: Pick<Clock, 'now'>): boolean {
   const day = BEFORE.exec(tag)?.[1]
   return day !== undefined && Date.parse(day) + (olderThanMs === 0 ? 0 : DAY_MS + olderThanMs) <= clock.now()

@@ -15,8 +15,8 @@ interface Indexed {
 
 /**
  * Which artifacts' manifests name a blob, so that an import does not read all manifests for each of its files.
- * Manifests never change: only those of new artifacts are read, and callers ignore artifacts that are gone. The index
- * is rebuilt after memory was needed for something else.
+ * Manifests never change: only those of new artifacts are read, and callers ignore artifacts that are gone. Garbage
+ * collection may drop the index, which is then rebuilt.
  */
 export class BlobIndex {
   readonly #deps: { readonly artifacts: Artifacts; readonly documents: Documents }

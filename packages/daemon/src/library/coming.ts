@@ -42,7 +42,7 @@ export interface ComingImport {
 
 const MAX_BECAME = 10_000
 
-/** What the owner's imports are about to make, for mirrors. In memory only, as the jobs are. */
+/** The models that the owner's imports are about to make, for mirrors. In memory only, as the jobs are. */
 export class ComingModels {
   readonly #imports = new Set<ComingImport>()
   readonly #models = new Map<Sha256Digest, StandIn>()
@@ -55,7 +55,7 @@ export class ComingModels {
     this.#listeners.push(onEnd)
   }
 
-  /** A mirror shows pending imports. */
+  /** Whether a mirror shows pending imports. */
   get isWatched(): boolean {
     return this.#listeners.length > 0
   }
@@ -69,7 +69,7 @@ export class ComingModels {
     return this.#models.get(standIn)
   }
 
-  /** What came of a stand-in; any other digest is itself. */
+  /** The manifest that a stand-in became; any other digest unchanged. */
   digestOf(manifest: Sha256Digest): Sha256Digest {
     return this.#became.get(manifest) ?? manifest
   }

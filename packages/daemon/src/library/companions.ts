@@ -48,7 +48,7 @@ export interface KeptCompanions {
   readonly files: Companions['files']
   /** Those whose bytes are lost. */
   readonly missing: Companions['files']
-  /** Those of both that no road out takes. */
+  /** The paths of all that never leave. */
   readonly own: ReadonlySet<string>
   readonly omitted: Companions['omitted']
   /** The problems of a folder without the missing files, for people. */
@@ -97,11 +97,11 @@ const WITHOUT = 'the files beside the weights at the source (generation_config.j
 export const someOf = (names: readonly string[]): string =>
   names.slice(0, 5).map(shortened).join(', ') + (names.length > 5 ? ` and ${names.length - 5} more` : '')
 
-/** Names in the documents of others may have megabytes. */
+/** Others' documents may have names of megabytes. */
 const shortened = (name: string): string => (name.length > 200 ? `${name.slice(0, 200)}…` : name)
 
 const IS_WEIGHTS = /\.(?:safetensors|gguf)$/
-/** More are no list of parts that a program loads. */
+/** No program loads a list of more parts. */
 const MAX_PARTS = 64
 
 /**
@@ -146,10 +146,10 @@ function partsIn(bytes: Uint8Array): readonly string[] {
   return [...new Set(folders)].slice(0, MAX_PARTS)
 }
 
-/** A module that only divides by a length has no files. */
+/** A module that only normalizes has no files. */
 const moduleFolder = (entry: { readonly path?: unknown; readonly type?: unknown } | null): unknown =>
   typeof entry?.type === 'string' && entry.type.endsWith('.Normalize') ? undefined : entry?.path
 
-/** Of a component that a pipeline goes without, library and class are null. */
+/** A pipeline lists a component that it goes without as nulls. */
 const componentFolder = ([name, value]: [string, unknown]): unknown =>
   Array.isArray(value) && value.every((each) => typeof each === 'string') ? name : undefined

@@ -6,7 +6,7 @@ type WithSource = { readonly source: Pick<ArtifactState['source'], 'kind'> }
 
 /**
  * The only place that decides which companions may leave with an artifact that may leave (spec add.37; `verdictOf`
- * decides that). A hub's or registry's listing was published on purpose. A folder of the owner's was not: files that no
+ * decides that). The listing of a hub or registry was published on purpose. The owner's folder was not: files that no
  * loader reads are the owner's own, as are the names of omitted files.
  */
 const isOwn = (file: { readonly path: string; readonly own?: boolean }, { source }: WithSource): boolean =>

@@ -49,8 +49,8 @@ export class Holdings {
   }
 
   /**
-   * Names of a pinned artifact's weights and adapters that are here already and that its swarm would not be seen to give. What an
-   * earlier fetch of the same artifact brought is its own.
+   * Names of a pinned artifact's weights and adapters that are here already, so that nobody sees its swarm give them.
+   * Those that an earlier fetch of the same artifact brought do not count.
    */
   async unprovenOf(manifestDigest: Sha256Digest): Promise<readonly string[]> {
     const { artifacts, documents, store } = this.#deps
@@ -70,7 +70,7 @@ export class Holdings {
     return here.filter(({ digest }) => !proven.has(digest)).map(({ name }) => name)
   }
 
-  /** Whether an artifact names the blob and waits for bytes still. */
+  /** Whether an incomplete artifact names the blob. */
   async isAwaited(digest: Sha256Digest): Promise<boolean> {
     for (const manifestDigest of (await this.#index.upToDate()).get(digest) ?? []) {
       if ((await this.#deps.artifacts.soundState(manifestDigest))?.incomplete === true) return true
@@ -90,7 +90,7 @@ export class Holdings {
     return asked
   }
 
-  /** What bytes that the owner has on disk inherit: they are here through nothing but sources that are not public. */
+  /** The provenance that files from the owner's disk inherit, by blob: only sources that are not public brought these here. */
   async inherited(digests: readonly Sha256Digest[]): Promise<ReadonlyMap<Sha256Digest, Provenance>> {
     const inherited = new Map<Sha256Digest, Provenance>()
     for (const digest of new Set(digests)) {
@@ -108,7 +108,7 @@ export class Holdings {
     return inherited
   }
 
-  /** Those that one of their holders vouches for, or of which that is so without any. */
+  /** The blobs that a holder vouches for; `withoutHolders` decides about those that have none. */
   async #provenAmong(
     digests: readonly Sha256Digest[],
     vouches: (state: HoldingArtifact) => boolean,
@@ -153,9 +153,9 @@ const ofDamaged = (manifestDigest: Sha256Digest): HoldingArtifact => ({
 })
 
 /**
- * The same commit of the same repository gave the artifact's bytes before, when it was not public perhaps. The repository's name alone
- * proves nothing: another commit, or whoever has the name now, can list digests of bytes that it never had. And what its owner keeps may be here by
- * another way that has gone since.
+ * The same commit of the same repository gave the artifact's bytes before, perhaps when it was not public. The
+ * repository's name alone proves nothing: another commit, or the name's new owner, can list digests of bytes that it
+ * never had. Neither does a private artifact: its bytes may have come by a way that has gone since.
  */
 const gaveItself = ({ source, provenance }: HoldingArtifact, now: ArtifactSource): boolean =>
   source.repo !== undefined &&
@@ -165,6 +165,6 @@ const gaveItself = ({ source, provenance }: HoldingArtifact, now: ArtifactSource
   provenance.unproven === undefined &&
   !isPrivate({ provenance })
 
-/** The owner got it from a source that does not serve everyone. */
+/** Its source does not serve everyone. */
 const isForeign = ({ provenance: { access, marked } }: HoldingArtifact): boolean =>
   access === 'restricted' || access === 'unknown' || marked === true

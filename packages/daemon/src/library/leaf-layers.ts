@@ -61,7 +61,7 @@ export class LeafLayers {
   readonly #temp: string
   readonly #store: DiskBlobStore
   readonly #offload: Offload
-  /** Of blobs kept just now, so that the first {@link pieceLayer} need not hash the upper layers again. */
+  /** Of the newest blobs, so that the first {@link pieceLayer} need not hash the upper layers again. */
   readonly #subtrees = new LRUCache<Sha256Digest, Uint8Array>({
     maxSize: MAX_SUBTREE_BYTES,
     sizeCalculation: ({ length }) => length + ENTRY_BYTES

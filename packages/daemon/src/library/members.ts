@@ -122,7 +122,7 @@ export class Members {
   }
 }
 
-/** Why it is not passed on, as doors ask that no configuration opens further. */
+/** Why it is withheld at doors that no configuration opens. */
 function withheldOf(state: Recorded): Pick<ModelMember, 'withheld'> {
   const verdict = verdictOf(state, 'export')
   return verdict.given ? {} : { withheld: { fact: verdict.fact, reason: verdict.reason } }

@@ -15,7 +15,7 @@ import type { Views } from './views.ts'
 export type ArtifactHolder = NonNullable<RemovedModel['quants'][number]['holders']>[number]
 
 export interface NeededDeps extends Pick<StoreState, 'store' | 'repos' | 'documents' | 'artifacts'> {
-  /** Who else holds artifacts than names and pins (spec add.13). */
+  /** These hold artifacts as names and pins do (spec add.13). */
   readonly views: Pick<Views, 'changes' | 'held' | 'companionsAt'>
 }
 
@@ -93,8 +93,9 @@ export class Needed {
   }
 
   /**
-   * All needed blobs: indexes, manifests, files, records, piece layers, companions, and those that BitTorrent v1 swarms are seeded
-   * with; of artifacts that are away, the weights only where a view shows them. While a record cannot be read, all: it could name any (spec disk.20).
+   * All needed blobs: indexes, manifests, files, records, piece layers, companions, and what BitTorrent v1 swarms are
+   * seeded with. The weights of artifacts that are away only where a view shows them. While a record cannot be read,
+   * all blobs: it could name any (spec disk.20).
    * @throws DaemonError `E_NO_INDEX`, `E_INVALID_INDEX`, `E_CORRUPTION`: while a document that names others is unreadable, it is
    *   unknown what is needed
    * @param ignored places of holders, and tags as `ns/name:tag`, that do not count

@@ -1,6 +1,6 @@
 import type { Sha256Digest } from '@svc/ref'
 
-/** The newer commits that the hub named when it was last asked, by `ns/name:quant`; in memory only. */
+/** The newer commits in the hub's latest answers, by `ns/name:quant`; in memory only. */
 export class NewerCommits {
   readonly #known = new Map<string, { readonly manifest: Sha256Digest; readonly commit: string }>()
 

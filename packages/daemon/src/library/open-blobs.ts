@@ -8,7 +8,7 @@ const DEFAULT_MAX_OPEN = 128
 /** A blob that went to quarantine is not read through an old descriptor for longer than this. */
 const MAX_AGE_MS = 10_000
 
-/** What peers read is mostly in the page cache; from a cold disk it goes through the store's reader. */
+/** Peers mostly read what is in the page cache; a cold disk is read through the store's reader. */
 const quickReads = new QuickReads()
 
 interface Opened {
@@ -62,8 +62,8 @@ export class OpenBlobs {
   }
 
   /**
-   * Reads into several targets, one after the other in the blob, if that is quick: how many bytes were read; 0: not in
-   * this turn of the event loop. Undefined: use {@link OpenBlobs.read}, which also says what is wrong.
+   * Reads into several targets, one after the other in the blob, if that is quick. @returns the number of bytes read; 0:
+   *   not in this turn of the event loop; undefined: use {@link OpenBlobs.read}, which also says what is wrong
    */
   readNow(digest: Sha256Digest, offset: number, targets: readonly Uint8Array[]): number | undefined {
     const reader = this.#readers.get(digest)?.open
@@ -91,5 +91,5 @@ export class OpenBlobs {
   }
 }
 
-/** Again where it was done before, to wait for it. */
+/** Safe to repeat: {@link OpenBlobs.close} waits for readers that are being closed. */
 const shut = ({ reader }: Opened): Promise<void> => reader.then((open) => open.close()).catch(() => undefined)

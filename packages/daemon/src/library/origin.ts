@@ -67,10 +67,10 @@ export function mergedFollowed(
 export const upstreamName = ({ names = {} }: Pick<ArtifactSource, 'names'>, name: string): string =>
   Object.hasOwn(names, name) ? names[name]! : name
 
-/** A commit of the hub, which no branch or tag is named like. */
+/** A commit of the hub. No branch or tag has such a name. */
 export const isCommit = (revision: string): boolean => /^[0-9a-f]{40}$/.test(revision)
 
-/** The repository and commit at the hub that it came from; undefined if it did not, or the commit is unknown. */
+/** The repository and commit of an artifact from the hub; undefined for others, and for an unknown commit. */
 export function hubCommitOf({ kind, repo, revision }: ArtifactSource) {
   return kind === 'hf' && repo !== undefined && revision !== undefined && isCommit(revision)
     ? { repo, revision }

@@ -7,8 +7,8 @@ import { exactly, listOf, oneOf, optional, text, yes } from './strict.ts'
 type Credential = 'hub-token' | 'registry-login' | 'webseed-key'
 
 /**
- * Who may have an artifact's bytes, and what that follows from (spec add.37). It is set where a credential is used or a
- * private source is read, and kept with the bytes. Which repository it was is in the artifact's `source`.
+ * Who may have an artifact's bytes, and why (spec add.37). It is set where a credential is used or a private source is
+ * read, and kept with the bytes. The artifact's `source` names the repository.
  */
 export interface Provenance {
   /**
@@ -21,11 +21,11 @@ export interface Provenance {
   readonly by?: Credential
   /** UTC, RFC 3339: when the hub last confirmed that it is public. */
   readonly confirmedPublicAt?: string
-  /** Files whose bytes are of an artifact that is withheld here, and which this source was not seen to give. */
+  /** Files whose bytes belong to an artifact that is withheld here, and that this source was not seen to give. */
   readonly unproven?: readonly string[]
-  /** Whoever exported it marked it as not for others (spec add.39). */
+  /** Its exporter marked it as not for others (spec add.39). */
   readonly marked?: true
-  /** What the owner said, and when; no time where a damaged record could have said it. */
+  /** The owner's decision, and when; no time where a damaged record could have held it. */
   readonly decision?: { readonly is: 'private' | 'shared'; readonly at?: string }
 }
 
@@ -122,7 +122,7 @@ export const isRestricted = ({ provenance }: WithProvenance): boolean => provena
 export const withMark = (provenance: Provenance, isMarkedPrivate: boolean, clock: Clock): Provenance =>
   isMarkedPrivate ? { ...provenance, decision: decided('private', clock) } : provenance
 
-/** What the owner says now. */
+/** The owner's decision now. */
 export const decided = (is: 'private' | 'shared', clock = systemClock): NonNullable<Provenance['decision']> => ({
   is,
   at: timestampOf(clock)
@@ -177,7 +177,7 @@ const standing = ({ provenance: { confirmedPublicAt: _, decision, ...rest } }: W
   is: decision?.is
 })
 
-/** What a record says of it. A key that this version does not know could withhold the artifact, so it is damage. */
+/** Its form in a record. A key that this version does not know could withhold the artifact, so it is damage. */
 export const PROVENANCE = exactly<Provenance>({
   access: oneOf('own', 'public', 'restricted', 'unknown'),
   by: optional(oneOf(...Object.keys(CREDENTIALS))),

@@ -6,7 +6,7 @@ import { digestFromHex, digestHex, type Sha256Digest } from '@svc/ref'
 import { MAX_STATE_BYTES, type ReplacedFiles } from './replace.ts'
 import { CorruptStateError, ForeignStateError, objectOf, type Shape } from './strict.ts'
 
-/** The format of all records. Raise it when an older version must not ignore what records may hold from now on. */
+/** The format of all records. Raise it when older versions must not ignore what new records may hold. */
 const FORMAT = 4
 
 /** One kind of records below `state/`. */

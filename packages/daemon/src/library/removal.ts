@@ -38,14 +38,14 @@ export class Removals {
 
   /**
    * Removes a repository, or one quant of it, with the tags that point to the current index (spec add.12). One atomic
-   * change of the repository's state; blobs stay until a collection. What an interrupted import was to add does not come
-   * any longer. A damaged record is set aside (spec disk.19).
+   * change of the repository's state; blobs stay until a collection. An interrupted import no longer adds what it was to
+   * add. A damaged record is set aside (spec disk.19).
    * @throws DaemonError `E_UNKNOWN_REF`, `E_NO_MEMBER` (404), `E_NO_INDEX`, `E_INVALID_INDEX`
    */
   async remove(request: RemovalRequest): Promise<RemovedModel> {
     const { repos, store } = this.#deps
     const { ns, name, quant } = request
-    // its former target is unknown
+    // what it named is unknown
     if (quant === undefined && (await repos.setAside(request))) {
       await this.#endFutureNames(request)
       return { ref: formatRepoId(request), tags: [], quants: [], freeableBytes: 0 }
@@ -65,7 +65,7 @@ export class Removals {
     return { ref, tags: tags.sort(), ...(await this.#after(removed)) }
   }
 
-  /** What lay beside artifacts under a name stays with none that others names have, unless a tag of it still names them. */
+  /** Takes a removed name's companions from artifacts that keep other names, unless one of its tags still lists them. */
   async #dropCompanions(repo: RepoId, manifests: Iterable<Sha256Digest>): Promise<void> {
     const { repos, documents, artifacts, needed } = this.#deps
     const given: Sha256Digest[] = []
@@ -86,7 +86,7 @@ export class Removals {
     })
   }
 
-  /** What was to get the name does not get it from clients of a mirror. @returns whether there was something */
+  /** Ends pending names, so that no client of a mirror brings the name back. @returns whether there was one */
   async #endFutureNames({ ns, name, quant }: RemovalRequest): Promise<boolean> {
     const { artifacts, documents, store } = this.#deps
     const full = formatRepoId({ ns, name })

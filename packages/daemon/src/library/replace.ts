@@ -66,7 +66,7 @@ export class ReplacedFiles {
     })
   }
 
-  /** Runs work for which no file changes: changes wait. It must not wait for one itself. */
+  /** Runs work while no file changes: changes wait. The work must not wait for a change. */
   async frozen<T>(work: () => Promise<T>): Promise<T> {
     while (this.#thaw !== undefined) await this.#thaw
     const { promise, resolve } = Promise.withResolvers<void>()

@@ -1,4 +1,4 @@
-/** What was worked out at a revision, until there is another. Concurrent callers share the work, and a failure is forgotten. */
+/** Keeps a result until the revision changes. Concurrent callers share the work, and a failure is not kept. */
 export class Revised<T> {
   #kept: { readonly revision: number; readonly value: Promise<T> } | undefined
 

@@ -11,9 +11,9 @@ import type { Needed } from './needed.ts'
 import type { ReplacedFiles } from './replace.ts'
 import type { StoreState } from './state.ts'
 
-/** Whoever copies a snapshot asks again within this time; otherwise it is let go. */
+/** A snapshot whose user does not ask again within this time is released. */
 const HOLD_MS = 120_000
-/** Copies need one each; more is a caller that forgets to let go. */
+/** A backup needs one; a caller with more forgets to release them. */
 const MAX_SNAPSHOTS = 8
 const BATCH_CHARACTERS = 1 << 20
 
@@ -25,7 +25,7 @@ export interface SnapshotsDeps extends Pick<StoreState, 'clock' | 'store' | 'log
 
 interface HeldSnapshot {
   readonly answer: Omit<Snapshot, 'heldUntil'>
-  readonly letGo: () => Promise<void>
+  readonly release: () => Promise<void>
   timer: Timer
 }
 
@@ -47,7 +47,7 @@ export class Snapshots {
       throw new DaemonError('E_RATE_LIMITED', `${MAX_SNAPSHOTS} snapshots are held; release one first`, { status: 503 })
     const { store } = this.#deps
     const id = randomBytes(12).toString('hex')
-    // swept at the next start, should this process not get to it
+    // swept at the next start, if this process cannot remove it
     const folder = join(store.root, 'cache', 'tmp')
     store.requireRoot()
     await makeFolders(folder, 0o700)
@@ -59,7 +59,7 @@ export class Snapshots {
     }
     try {
       const facts = await withLease(store, () => this.#write(path, (blobs) => void leases.push(store.lease(blobs))))
-      const kept = { answer: { id, ...facts }, letGo: release, timer: this.#timer(id) }
+      const kept = { answer: { id, ...facts }, release, timer: this.#timer(id) }
       this.#kept.set(id, kept)
       return this.#answer(kept)
     } catch (error) {
@@ -81,7 +81,7 @@ export class Snapshots {
     const kept = this.#require(id)
     kept.timer.cancel()
     this.#kept.delete(id)
-    await kept.letGo()
+    await kept.release()
     return this.#answer(kept)
   }
 

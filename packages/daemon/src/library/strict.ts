@@ -5,7 +5,7 @@ import { isDigest } from '@svc/ref'
 export abstract class UnreadableStateError extends Error {
   /** Relative to the root, as in `state/repos/ns/name.json`. */
   readonly file: string
-  /** What is the matter with it. */
+  /** The problem. */
   readonly what: string
 
   constructor(file: string, what: string, cause?: unknown) {
@@ -15,7 +15,7 @@ export abstract class UnreadableStateError extends Error {
   }
 }
 
-/** How to go on from a damaged record, by its folder. What is written over is kept below `state/damaged/`. */
+/** How to repair a damaged record, by its folder. A record that is written over is kept below `state/damaged/`. */
 const REMEDIES: readonly (readonly [folder: string, remedy: string])[] = [
   ['state/repos/', 'put a copy back, or remove the name with svc rm and import it again'],
   [
@@ -106,7 +106,7 @@ export const exactly =
 
 export type OnUnreadable = (error: UnreadableStateError) => void
 
-/** What `read` gives, or undefined for a record that cannot be read, which `onUnreadable` hears of; without it, that is thrown. */
+/** The result of `read`. A record that cannot be read is passed to `onUnreadable`, or else thrown. */
 export async function readable<T>(
   read: () => Promise<T | undefined>,
   onUnreadable: OnUnreadable | undefined

@@ -1,13 +1,11 @@
 import type { Sha256Digest } from '@svc/ref'
 
-/** Called when an import replaced an artifact under a name; another name may still need that artifact. */
-export type SupersededListener = (manifestDigest: Sha256Digest) => void
-
-/** Through this, imports announce which artifacts they replaced, to those that share them (spec add.13). */
+/** Imports announce here which artifacts they replaced under a name, to those that share them (spec add.13). */
 export class Superseded {
-  readonly #listeners: SupersededListener[] = []
+  readonly #listeners: ((manifestDigest: Sha256Digest) => void)[] = []
 
-  listen(listener: SupersededListener): void {
+  /** `listener` must expect that another name still needs the artifact. */
+  listen(listener: (manifestDigest: Sha256Digest) => void): void {
     this.#listeners.push(listener)
   }
 

@@ -13,7 +13,7 @@ import { readSmallBlob } from './small-blob.ts'
 import type { StoreState } from './state.ts'
 import { upstreamConfigOf } from './upstream-config.ts'
 
-/** Where a signature lies in a model's folder. */
+/** The path of a signature in a model's folder. */
 export const SIGNATURE = 'model.sig'
 /** As `@svc/signature` reads at most. */
 const MAX_SIGNATURE_BYTES = 8 << 20
@@ -43,7 +43,7 @@ export interface CheckContext extends Pick<StoreState, 'store' | 'clock'> {
 
 type CheckedModel = readonly [Manifest, beside: Pick<Companions, 'files' | 'omitted'>, CheckContext]
 
-/** What a signature that holds says of single files. */
+/** What a valid signature says about single files. */
 export interface SignedListing {
   /** All that was signed. */
   readonly paths: ReadonlySet<string>
@@ -54,8 +54,8 @@ export interface SignedListing {
 }
 
 /**
- * The rules `[[trust]]` (spec conf.9): whose signature models of some names need. Whoever shows or serves something of a model before
- * its import is over asks {@link ruleFor} first.
+ * The rules `[[trust]]` (spec conf.9): whose signature models of some names need. Code that shows or serves part of a
+ * model before its import is over asks {@link ruleFor} first.
  */
 export class TrustRules {
   readonly #rules: readonly (Pick<TrustRuleConfig, 'isFor'> & { readonly rule: TrustRule | undefined })[]
@@ -74,13 +74,13 @@ export class TrustRules {
     return new TrustRules(rules)
   }
 
-  /** Some rule requires signatures. */
+  /** Whether a rule requires signatures. */
   get isStrict(): boolean {
     return this.#rules.some(({ rule }) => rule?.mode === 'require')
   }
 
   /**
-   * The rule for a model: the first one that is for one of its names, here or at its source. Undefined where there is none, or it is off.
+   * The first rule for one of a model's names, here or at its source; undefined where there is none, or it is off.
    * @param names `ns/name`, without regard to case
    */
   ruleFor(...names: readonly (string | undefined)[]): TrustRule | undefined {
@@ -101,7 +101,7 @@ export class TrustRules {
     return this.#saidOf(rule, await this.complaintOfStored(rule, ...stored))
   }
 
-  /** What is wrong with such an artifact, for people. */
+  /** What is wrong with it, for people. */
   async complaintOfStored(rule: TrustRule, ...[manifest, beside, context]: CheckedModel): Promise<string | undefined> {
     const text = await upstreamConfigOf(manifest, context.store)
     const config = text === undefined ? undefined : Buffer.from(text)
@@ -205,7 +205,7 @@ interface BroughtFile extends Signature.ModelFile {
   readonly blob?: Sha256Digest
 }
 
-/** The files of a model's folder, as a view has them. What archives hold is read from them. */
+/** The files of a model's folder, as a view has them, with the members of archives. */
 async function filesOf(
   { entries, companions, config }: BroughtModel,
   store: DiskBlobStore
@@ -266,7 +266,7 @@ function listingOf(
     names: (path) => signed.has(path.normalize('NFC')) || isIgnored(path),
     covers(path, digest) {
       const { start = 0, sha256 } = signed.get(path.normalize('NFC')) ?? {}
-      // of a file in several parts the last one is in the map: no digest of the whole equals that of a part
+      // a file in several parts is in the map with its last part, whose digest is not that of the whole
       return sha256 === undefined ? isIgnored(path) : start === 0 && sha256 === digestHex(digest)
     }
   }

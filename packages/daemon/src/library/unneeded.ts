@@ -10,8 +10,9 @@ export interface UnneededDeps {
 }
 
 /**
- * Removes blobs, each judged alone: if the state at that very moment does not need it and no lease keeps it. Changes of the
- * state are read before the next blob is judged, so nothing has to wait, and a crash at any point leaves everything that is needed.
+ * Removes blobs one by one: each if, at that moment, the state does not need it and no lease keeps it. Changes of the
+ * state are read before the next blob is judged, so nothing has to wait, and a crash at any point leaves all that is
+ * needed.
  */
 export class Unneeded {
   readonly #deps: UnneededDeps

@@ -25,7 +25,7 @@ export async function upstreamConfigOf(
   return parseModelConfig(bytes).upstream
 }
 
-/** The refusal of work that needs blobs which are not here. */
+/** The refusal of work that needs absent blobs. */
 export const missingBlobsError = (digests: readonly string[]): DaemonError =>
   new DaemonError('E_NOT_FOUND', `${digests.length} of the model's blobs are not here; make it complete first`, {
     candidates: digests

@@ -1,4 +1,4 @@
-// What the hub has and this store has not: its source finds that out, mirrors show it.
+// Files that the hub has and this store lacks: the hub's source finds them, mirrors show them.
 import type { OmissionReason } from '@svc/manifest'
 import type { Sha256Digest } from '@svc/ref'
 
@@ -6,7 +6,7 @@ import type { Sha256Digest } from '@svc/ref'
 export interface UpstreamFile {
   readonly name: string
   readonly sizeBytes: number
-  /** Of one in large-file storage; others have git's name. */
+  /** Of a file in large-file storage; others have a git blob id. */
   readonly sha256: Sha256Digest | undefined
   readonly gitBlobSha1: string | undefined
   /** Imported with its artifact: weights, and files too large for memory. Others are read alone. */
@@ -26,13 +26,13 @@ export interface LookOptions {
   readonly isNamedOnly: boolean
   /** What an earlier answer of the hub said of this commit. */
   readonly branch?: { readonly name: string; readonly at: string } | undefined
-  /** Told of the bytes that are read for listings and plans. */
+  /** Called with the bytes read for listings and plans. */
   readonly onBytes: (bytes: number) => void
 }
 
 /** A repository at a commit: the files that could be fetched. */
 export interface UpstreamRepo {
-  /** In the hub's spelling: after a redirect another one than was asked for. */
+  /** In the hub's spelling, which differs from the requested one after a redirect. */
   readonly repo: string
   readonly commit: string
   readonly files: ReadonlyMap<string, UpstreamFile>

@@ -59,7 +59,7 @@ export class ViewRecords {
     return this.#records.read(nameOf(path))
   }
 
-  /** {@link read} for who is about to write or remove it: then a damaged one is set aside. @throws ForeignStateError */
+  /** {@link read} before a write or removal, which sets a damaged one aside. @throws ForeignStateError */
   async find(path: string): Promise<{ readonly record: ViewRecord | undefined; readonly isDamaged: boolean }> {
     try {
       return { record: await this.read(path), isDamaged: false }

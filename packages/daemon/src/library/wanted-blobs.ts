@@ -5,7 +5,7 @@ export class WantedBlobs {
   readonly #wanted = new Map<Sha256Digest, { readonly rank: number; readers: number }>()
   #asked = 0
 
-  /** A reader waits. @returns it does no longer; idempotent */
+  /** Call this when a reader waits. @returns call that when it no longer does; idempotent */
   add(digest: Sha256Digest): () => void {
     const wanted = this.#wanted.get(digest) ?? { rank: this.#asked++, readers: 0 }
     this.#wanted.set(digest, wanted)
