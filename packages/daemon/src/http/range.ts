@@ -61,21 +61,12 @@ export function parseRange(header: string, sizeBytes: number): RangeVerdict {
 function memberOf(text: string, sizeBytes: number): { start: number; end: number } | undefined {
   const [, first = '', last = ''] = SPEC.exec(text) ?? []
   if (first === '' && last === '') return undefined
-  if (first === '') return { start: sizeBytes - clampedNumber(last, sizeBytes), end: sizeBytes }
-  if (last !== '' && compareDigits(last, first) < 0) return undefined
-  const end = last === '' ? sizeBytes : Math.min(sizeBytes, clampedNumber(last, sizeBytes) + 1)
-  return { start: clampedNumber(first, sizeBytes), end }
-}
-
-/** min(number, limit) of a run of digits of any length, without losing precision. */
-function clampedNumber(digits: string, limit: number): number {
-  const significant = digits.replace(/^0+(?=\d)/, '')
-  return significant.length > 16 ? limit : Math.min(Number(significant), limit)
-}
-
-function compareDigits(a: string, b: string): number {
-  const [x, y] = [a.replace(/^0+(?=\d)/, ''), b.replace(/^0+(?=\d)/, '')]
-  return x.length !== y.length ? x.length - y.length : x < y ? -1 : x > y ? 1 : 0
+  const clamped = (position: bigint): number => (position < sizeBytes ? Number(position) : sizeBytes)
+  if (first === '') return { start: sizeBytes - clamped(BigInt(last)), end: sizeBytes }
+  const start = BigInt(first)
+  const end = last === '' ? undefined : BigInt(last) + 1n
+  if (end !== undefined && end <= start) return undefined
+  return { start: clamped(start), end: end === undefined ? sizeBytes : clamped(end) }
 }
 
 /** The strong entity tag of a blob: its digest. */
