@@ -1,71 +1,52 @@
 import type { Manifest } from '@svc/manifest'
 import type { Sha256Digest } from '@svc/ref'
 import { DaemonError } from '../errors.ts'
-import type { Artifacts } from './artifacts.ts'
 import type { Documents } from './documents.ts'
-
-interface Indexed {
-  /** Of the artifacts, when they were listed. */
-  changes: number
-  /** Artifacts whose manifests could not be read. */
-  unread: readonly Sha256Digest[]
-  readonly artifacts: Set<Sha256Digest>
-  readonly byBlob: Map<Sha256Digest, Sha256Digest[]>
-}
+import { Revised } from './revised.ts'
+import type { StoreState } from './state.ts'
 
 /**
  * Which artifacts' manifests name a blob, so that an import does not read all manifests for each of its files.
- * Manifests never change: only those of new artifacts are read, and callers ignore artifacts that are gone. Garbage
- * collection may drop the index, which is then rebuilt.
+ * Manifests never change: only those of new artifacts are read, and callers ignore artifacts that are gone.
  */
 export class BlobIndex {
-  readonly #deps: { readonly artifacts: Artifacts; readonly documents: Documents }
-  #kept: WeakRef<Indexed> | undefined
-  #renewing: Promise<Indexed> | undefined
+  readonly #deps: Pick<StoreState, 'artifacts' | 'documents'>
+  readonly #byBlob = new Map<Sha256Digest, Sha256Digest[]>()
+  readonly #indexed = new Set<Sha256Digest>()
+  /** Artifacts whose manifests have yet to be read, or could not be: these are tried again each time. */
+  readonly #unread = new Set<Sha256Digest>()
+  readonly #renewed = new Revised<void>()
 
-  constructor(deps: { readonly artifacts: Artifacts; readonly documents: Documents }) {
+  constructor(deps: Pick<StoreState, 'artifacts' | 'documents'>) {
     this.#deps = deps
   }
 
   async upToDate(): Promise<ReadonlyMap<Sha256Digest, readonly Sha256Digest[]>> {
-    const { artifacts } = this.#deps
-    for (;;) {
-      const kept = this.#kept?.deref()
-      const isCurrent = kept !== undefined && kept.changes === artifacts.changes && kept.unread.length === 0
-      if (isCurrent && this.#renewing === undefined) return kept.byBlob
-      const changes = artifacts.changes
-      this.#renewing ??= this.#renew(kept).finally(() => {
-        this.#renewing = undefined
-      })
-      const renewed = await this.#renewing
-      // a read that began before a change may lack it
-      if (renewed.changes >= changes) return renewed.byBlob
-    }
+    await this.#renewed.at(this.#deps.artifacts.changes, () => this.#renew())
+    await this.#readRest()
+    return this.#byBlob
   }
 
-  async #renew(kept: Indexed | undefined): Promise<Indexed> {
-    const { artifacts, documents } = this.#deps
-    const indexed: Indexed = kept ?? { changes: -1, unread: [], artifacts: new Set(), byBlob: new Map() }
-    const { changes } = artifacts
-    const unread: Sha256Digest[] = []
-    for (const manifestDigest of indexed.changes === changes ? indexed.unread : await artifacts.digests()) {
-      if (indexed.artifacts.has(manifestDigest)) continue
-      const manifest = await manifestIn(documents, manifestDigest)
-      if (manifest === undefined) {
-        unread.push(manifestDigest)
-        continue
-      }
-      indexed.artifacts.add(manifestDigest)
+  async #renew(): Promise<void> {
+    const digests = await this.#deps.artifacts.digests()
+    this.#unread.clear()
+    for (const digest of digests) if (!this.#indexed.has(digest)) this.#unread.add(digest)
+    await this.#readRest()
+  }
+
+  async #readRest(): Promise<void> {
+    for (const manifestDigest of this.#unread) {
+      const manifest = await manifestIn(this.#deps.documents, manifestDigest)
+      // another call may have indexed it meanwhile
+      if (manifest === undefined || this.#indexed.has(manifestDigest)) continue
+      this.#unread.delete(manifestDigest)
+      this.#indexed.add(manifestDigest)
       for (const digest of new Set(manifest.files.map((file) => file.digest))) {
-        const named = indexed.byBlob.get(digest)
-        if (named === undefined) indexed.byBlob.set(digest, [manifestDigest])
+        const named = this.#byBlob.get(digest)
+        if (named === undefined) this.#byBlob.set(digest, [manifestDigest])
         else named.push(manifestDigest)
       }
     }
-    indexed.changes = changes
-    indexed.unread = unread
-    this.#kept = new WeakRef(indexed)
-    return indexed
   }
 }
 

@@ -1,8 +1,8 @@
-import { readFile, rename, writeFile } from 'node:fs/promises'
-import { dirname, join } from 'node:path'
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import type { DiskBlobStore } from '@svc/cas'
 import type { Clock, Timer } from '@svc/internal-clock'
-import { makeFolders } from '@svc/internal-files'
+import { makeFolders, nodeFilePort, replaceFile } from '@svc/internal-files'
 import { isDigest, type Sha256Digest } from '@svc/ref'
 
 const FLUSH_MS = 60_000
@@ -66,9 +66,9 @@ export class Usage {
     this.#writing = this.#writing
       .then(async () => {
         this.#store.requireRoot()
-        await makeFolders(dirname(this.#file), 0o700)
-        await writeFile(`${this.#file}.tmp`, text, { mode: 0o600 })
-        await rename(`${this.#file}.tmp`, this.#file)
+        const temporaryFolder = join(this.#store.root, 'cache', 'tmp')
+        await makeFolders(temporaryFolder, 0o700)
+        await replaceFile(nodeFilePort, this.#file, Buffer.from(text), { temporaryFolder, durable: false })
       })
       .catch(() => undefined)
   }
