@@ -4,7 +4,7 @@ import { blobRoutes } from './routes/blobs.ts'
 import { importRoutes } from './routes/imports.ts'
 import { jobRoutes } from './routes/jobs.ts'
 import { modelRoutes } from './routes/models.ts'
-import { seedRoutes, shareRoutes } from './routes/sharing.ts'
+import { sharingRoutes } from './routes/sharing.ts'
 import { snapshotRoutes } from './routes/snapshots.ts'
 import { statusRoute } from './routes/status.ts'
 import { viewRoutes } from './routes/views.ts'
@@ -14,8 +14,7 @@ export type ApiDeps = Parameters<typeof blobRoutes>[0] &
   Parameters<typeof importRoutes>[0] &
   Parameters<typeof jobRoutes>[0] &
   Parameters<typeof modelRoutes>[0] &
-  Parameters<typeof seedRoutes>[0] &
-  Parameters<typeof shareRoutes>[0] &
+  Parameters<typeof sharingRoutes>[0] &
   Parameters<typeof snapshotRoutes>[0] &
   Parameters<typeof statusRoute>[0] &
   Parameters<typeof viewRoutes>[0]
@@ -29,8 +28,7 @@ export const apiRoutes = (deps: ApiDeps): Readonly<Record<RouteId, ApiRoute>> =>
   ...importRoutes(deps),
   ...jobRoutes(deps),
   ...modelRoutes(deps),
-  ...seedRoutes(deps),
-  ...shareRoutes(deps),
+  ...sharingRoutes(deps),
   ...snapshotRoutes(deps),
   status: statusRoute(deps),
   ...viewRoutes(deps)

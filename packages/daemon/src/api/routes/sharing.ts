@@ -8,34 +8,28 @@ import type { SwarmClient } from '../../swarm/swarm-client.ts'
 import { swarmIsOff } from '../refusals.ts'
 import { defineRoute } from '../route.ts'
 
-export interface ShareDeps extends Pick<Library, 'resolver'> {
+export interface SharingRoutesDeps extends Pick<Library, 'resolver'> {
   readonly swarm: Pick<SwarmClient, 'share'> | undefined
+  /** The owner's decisions on what is shared. */
+  readonly sharing: SharingChoices
+  readonly local: LocalImports
 }
 
-export function shareRoutes({ resolver, swarm }: ShareDeps) {
+export function sharingRoutes({ resolver, swarm, sharing, local }: SharingRoutesDeps) {
   const share = async (text: string, join: boolean): Promise<ShareResult> => {
     const { ref, ns, name, manifestDigest } = await resolver.resolveHere(text)
     return (swarm ?? swarmIsOff()).share({ ref, manifestDigest, name: formatRepoId({ ns, name }), join })
   }
   return {
     share: defineRoute(ROUTES.share, ({ query }) => share(query.ref, false)),
-    joinShare: defineRoute(ROUTES.joinShare, ({ body }) => share(body.ref, true))
+    joinShare: defineRoute(ROUTES.joinShare, ({ body }) => share(body.ref, true)),
+    uploadLimit: defineRoute(ROUTES.uploadLimit, ({ body }) =>
+      refusingAsRequest(sharing.limitUpload(body.bytesPerSecond))
+    ),
+    seed: defineRoute(ROUTES.seed, ({ body }) => refusingAsRequest(sharing.decideSeed(body.seed))),
+    seedLocal: defineRoute(ROUTES.seedLocal, ({ body }) => refusingAsRequest(local.decideSeedLocal(body.seedLocal)))
   }
 }
-
-/** The owner's decisions on what is shared. */
-export interface SeedDeps {
-  readonly sharing: SharingChoices
-  readonly local: LocalImports
-}
-
-export const seedRoutes = ({ local, sharing }: SeedDeps) => ({
-  uploadLimit: defineRoute(ROUTES.uploadLimit, ({ body }) =>
-    refusingAsRequest(sharing.limitUpload(body.bytesPerSecond))
-  ),
-  seed: defineRoute(ROUTES.seed, ({ body }) => refusingAsRequest(sharing.decideSeed(body.seed))),
-  seedLocal: defineRoute(ROUTES.seedLocal, ({ body }) => refusingAsRequest(local.decideSeedLocal(body.seedLocal)))
-})
 
 async function refusingAsRequest<T>(answer: Promise<T>): Promise<T> {
   try {
