@@ -109,7 +109,7 @@ const VIEW = {
   // these two have no status of their own: otherwise they occur only in jobs
   E_NO_SPACE: { code: 'E_NO_SPACE', status: 507, message: ({ message }) => message },
   E_IO: { code: 'E_INTERNAL', message: (error) => ioMessage(error.cause, 'make or remove a view') },
-  E_ABORTED: { code: 'E_ABORTED', status: 409, message: () => 'the view was cancelled: somebody asked to remove it' }
+  E_ABORTED: { code: 'E_ABORTED', status: 409, message: () => 'a request to remove the view cancelled it' }
 } as const satisfies Record<ViewErrorCode, Rule<ViewError>>
 
 /**

@@ -71,7 +71,7 @@ export class KeptSocket {
       this.#complained = true
       log.error(
         { path: this.path },
-        'something else is at the path of the socket; it is left alone, and nobody can reach this daemon'
+        'something else is at the path of the socket; it is left alone, and no client can reach this daemon'
       )
     }
     if (presence !== 'gone' || this.#released) return

@@ -100,7 +100,7 @@ it('a damaged repository is set aside when its name is removed, and its name can
   const path = join(api.root, files.repo)
   flipped(path)
   const spoilt = readFileSync(path)
-  // nothing is merged into what nobody can read
+  // nothing is merged into an unreadable record
   expect((await api.import([join(api.folder, 'hurt')], 'me/hurt')).error!.code).toBe('E_INTERNAL')
   expect((await api.call('DELETE', '/v1/models/me/hurt')).body).toMatchObject({ ref: 'me/hurt', quants: [] })
   const folder = join(api.root, 'state/damaged/repos/me')

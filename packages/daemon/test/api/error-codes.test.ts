@@ -37,7 +37,7 @@ const outward = sharedByFile(async (cleanUp) => {
   return { hub, catalog, api: await testDaemon({ fileConfig, networks: BUILTIN_NETWORKS }, cleanUp) }
 })
 
-/** A model of its own, so that damage to it is no one else's. */
+/** A model of its own, so that its damage affects no other test. */
 let seeds = 10
 async function model(repo: string, quants: readonly string[] = ['q8_0']): Promise<{ api: TestDaemon; ref: string }> {
   const api = await local()
@@ -125,7 +125,7 @@ const PROVOKED: Readonly<Record<ErrorCode, () => Promise<string>>> = {
   E_UNKNOWN_REF: async () => {
     const { api, ref } = await model('no/manifest')
     const { files } = (await api.open(ref)).body as { files: { digest: string; kind?: string }[] }
-    // weights, a config and an index are sound blobs, and no manifests
+    // weights, a config and an index are sound blobs, but not manifests
     for (const { digest } of files.filter((_, i) => i !== 1)) {
       const answer = await api.open(`svc:///no/manifest@${digest}`)
       expect([answer.status, answer.body.error.code]).toEqual([404, 'E_UNKNOWN_REF'])

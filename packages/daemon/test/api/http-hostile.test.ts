@@ -70,7 +70,7 @@ describe('malformed requests', () => {
     expect(answer.headers.toLowerCase()).toContain('content-type: application/json')
   })
 
-  // each hides a second request in what another reading takes for a body, or for no body
+  // each hides a second request that another parser would take for a body, or for no body
   it.each([
     ['a space before the colon', 'Transfer-Encoding : chunked', '0\r\n\r\n'],
     ['a coding that is not the last one', 'Transfer-Encoding: chunked, identity', '0\r\n\r\n'],

@@ -44,7 +44,7 @@ export const sharedMembers = () =>
     return made
   })
 
-/** For tests that harm a repository of their own, which no other test looks at. */
+/** For tests that damage a repository of their own. */
 export function ownRepositories(): () => Promise<Imported & { readonly ref: string }> {
   const workshop = sharedByFile((cleanUp) => testDaemon({}, cleanUp))
   let harmed = 0

@@ -9,7 +9,7 @@ import { toWireError } from '../../src/api/wire-error.ts'
 const systemError = (errno: number, syscall: string): Error =>
   Object.assign(new Error('as the system says'), { errno: -errno, code: getSystemErrorName(-errno), syscall })
 
-/** As Node says that it cannot read a package's description: the errno is nowhere but in the words. */
+/** Node's error for a package description that it cannot read: only its message has the errno. */
 const unloaded = (words: string): Error =>
   Object.assign(new Error(`Cannot read package config /x/undici/package.json: ${words}.`), {
     code: 'ERR_INVALID_PACKAGE_CONFIG'

@@ -1,5 +1,4 @@
-// Twice each budget that the HTTP listeners have with their defaults (docs/budgets.md), in real time. What was seen is printed, for the
-// table.
+// Twice each budget that the HTTP listeners have with their defaults (docs/budgets.md), in real time. Prints the results, for the table.
 
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
@@ -35,7 +34,7 @@ async function connected(where: string | number): Promise<Socket> {
   return socket
 }
 
-/** Asks on a connection, and tells whether an answer came. What is answered may then be silent for 30 s: long enough to open all others. */
+/** Sends a request, and returns whether an answer came. Its connection may then be silent for 30 s: long enough to open all others. */
 async function answered(where: string | number, request: string): Promise<boolean> {
   const socket = await connected(where)
   if (socket.destroyed) return false
@@ -100,12 +99,12 @@ test('half a header, half a body, silence after a response and an unread blob ea
     socket.write(bytes)
     if (reads) socket.resume()
     else socket.pause()
-    // the end of what was not read is not seen before it is read
+    // a socket shows its end only after its data is read
     if (!reads) setTimeout(() => socket.resume(), 200_000).unref()
     const gone = endsAfter(socket, begun)
     return reads ? gone : Promise.race([gone, writeFails(socket, begun)])
   }
-  /** Whoever does not read sees that it was cut when it sends. */
+  /** A client that does not read notices the cut when it sends. */
   const writeFails = (socket: Socket, begun: number): Promise<number> =>
     new Promise((resolve) => {
       const timer = setInterval(() => {

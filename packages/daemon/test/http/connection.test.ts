@@ -68,7 +68,7 @@ describe('pipelined requests', () => {
     const closed = new Promise((done) => socket.on('close', done))
     socket.write(`${request('/1')}GET /2 HTTP/1.1\r\nHost:`)
     await until(() => answer !== undefined)
-    // Node finds that the second request takes too long, and says so
+    // Node reports that the second request takes too long
     await late
     const first = answer!
     answer = undefined
@@ -77,7 +77,7 @@ describe('pipelined requests', () => {
     socket.write(' x\r\n\r\nGET /3 HTTP/1.1\r\nHost:')
     await until(() => answer !== undefined)
     answer!()
-    // the third has its time, and does not come
+    // the third has its time, but never arrives
     await closed
     expect(responsesOf(received).map(({ status }) => status)).toEqual([200, 200, 408])
     await new Promise((done) => server.close(done))

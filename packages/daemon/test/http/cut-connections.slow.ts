@@ -46,7 +46,7 @@ test('500 slow readers and writers hold nothing once they are closed, and do not
   expect(times.sort((a, b) => a - b)[197]).toBeLessThan(500)
   const answers = await Promise.all(ended)
   for (const [i, answer] of answers.entries()) {
-    // whoever says nothing at all is told the same
+    // a client that sends nothing gets the same answer
     if (i % 4 !== 0) {
       expect(responsesOf(answer).map(({ status, body }) => [status, JSON.parse(body).error.code])).toEqual([
         [408, 'E_TIMEOUT']

@@ -1,5 +1,5 @@
-// Clients that speak HTTP almost: `SVC_MUTATED_REQUESTS` of them at the management socket and the webseed port of a daemon
-// process, while another one asks it things. It lives, answers, and what it holds afterwards does not grow with their number.
+// Clients that almost speak HTTP: `SVC_MUTATED_REQUESTS` of them at the management socket and the webseed port of a daemon
+// process, while another one sends requests. It lives, answers, and its memory does not grow with their number.
 
 import { connect, type Socket } from 'node:net'
 import { mutateBytes, randomFrom } from '@svc/testkit/mutate'

@@ -6,7 +6,7 @@ import { expect, test } from 'vitest'
 import { startSeedingProcess } from '../support/seeding-process.ts'
 
 const READERS = 200
-/** What the heap and the caches may grow by meanwhile. */
+/** The growth of heap and caches meanwhile. */
 const TOLERANCE_MIB = 64
 
 const delay = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))

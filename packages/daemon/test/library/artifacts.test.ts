@@ -150,14 +150,14 @@ test('a pending name is kept until the artifact gets it, is completed otherwise,
   const again = new Artifacts(root, await ReplacedFiles.open(join(root, 'state')))
   for (const each of [artifacts, again]) expect(await each.toBeNamed('a/x')).toEqual([manifestDigest, other])
   expect(await artifacts.toBeNamed('a/y')).toEqual([])
-  // all that its own import does
+  // the steps of its own import keep the pending name
   await artifacts.complete(manifestDigest)
   await artifacts.record({ ...bt, record })
   await artifacts.endFutureName(manifestDigest, 'a/y')
   expect([await nameOf(), await artifacts.toBeNamed('a/x')]).toEqual(['a/x', [manifestDigest, other]])
   await artifacts.endFutureName(manifestDigest, 'a/x')
   expect([await nameOf(), await artifacts.toBeNamed('a/x')]).toEqual([undefined, [other]])
-  // what is complete needs no name to be fetched under
+  // a complete artifact needs no pending name
   await artifacts.record({ ...bt, futureName: 'a/z' })
   expect([await nameOf(), await artifacts.toBeNamed('a/z')]).toEqual([undefined, []])
   await artifacts.record({ ...bt, manifestDigest: other, source: { kind: 'local' } })
@@ -198,7 +198,7 @@ test('companions that were withheld are dropped when an import makes their artif
   await artifacts.record(of('restricted', 'their/other', open))
   expect(await companions()).toEqual({ 'their/model': secret, 'their/other': open })
   await artifacts.record(of('own', 'my/model', open))
-  // what this source gives as well, it may give under every name
+  // a companion that this source gives as well stays under every name
   expect(await companions()).toEqual({ 'their/other': open, 'my/model': open })
   await artifacts.record(of('own', 'my/second', secret))
   expect(await companions()).toEqual({ 'their/other': open, 'my/model': open, 'my/second': secret })

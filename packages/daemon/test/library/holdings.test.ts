@@ -59,25 +59,25 @@ test('the holders of a blob are indexed, and the index follows changes', async (
   for (let i = 0; i < ARTIFACTS; i++) expect(await isProven(digestOf(100 + i))).toBe(true)
   expect(reads.mock.calls.length).toBeLessThanOrEqual(3 * ARTIFACTS)
 
-  // a file of all: the first that everybody may have is enough
+  // a file of all artifacts: the first public one is enough
   reads.mockClear()
   expect(await isProven(digestOf(2))).toBe(true)
   expect(reads.mock.calls.length).toBe(1)
 
-  // a new artifact costs itself, and counts at once
+  // a new artifact costs only its own reads, and counts at once
   const withheld = await add(digestOf(50), { access: 'restricted' })
   reads.mockClear()
   expect(await isProven(digestOf(50))).toBe(false)
   expect((await holdings.inherited([digestOf(50)])).get(digestOf(50))).toMatchObject({ access: 'restricted' })
   expect(reads.mock.calls.length).toBe(3)
 
-  // so does what the owner says of one
+  // so does the owner's decision
   const given = await add(digestOf(51), { access: 'public' })
   expect(await isProven(digestOf(51))).toBe(true)
   await artifacts.setPrivate(given, true)
   expect(await isProven(digestOf(51))).toBe(false)
 
-  // one that is gone holds nothing
+  // a removed artifact holds nothing
   await artifacts.forget(withheld)
   expect((await holdings.inherited([digestOf(50)])).size).toBe(0)
 })

@@ -56,7 +56,7 @@ test('another import of the same artifact: credentials apply until a source is p
   expect(mergedProvenance(restricted, confirmed, latest)).toEqual(confirmed)
   expect(mergedProvenance(confirmed, { access: 'public' }, latest)).toEqual(confirmed)
   expect(mergedProvenance(confirmed, restricted, latest)).toEqual(restricted)
-  // nobody could say anything new
+  // an import that learns nothing
   expect(mergedProvenance(restricted, { access: 'unknown' }, latest)).toEqual(restricted)
   expect(mergedProvenance(confirmed, { access: 'unknown' }, latest)).toEqual(confirmed)
   expect(mergedProvenance({ access: 'own' }, { access: 'unknown' }, latest)).toEqual({ access: 'unknown' })

@@ -53,7 +53,7 @@ describe('state files', () => {
     plan.arm(2)
     expect(await codeOf(repos.update(repo, async () => state))).toBe('EIO')
     plan.arm(0)
-    // The new bytes are seen, and are not yet to be relied on.
+    // Readers see the new bytes, which are not durable yet.
     expect(await repos.read('ns', 'name')).toEqual(state)
     plan.arm(1)
     expect(await codeOf(repos.update(repo, async (current) => current!))).toBe('EIO')

@@ -48,7 +48,7 @@ test('the state does not change between its copy and the list of needed blobs', 
   const looked: boolean[] = []
   let change: Promise<unknown> | undefined
   let isChanged = false
-  // asked for while the blobs that are needed are collected
+  // requested while the needed blobs are listed
   views.held = async () => {
     change ??= repos
       .update({ ns: 'me', name: 'late' }, async () => ({ index, tags: new Map() }))

@@ -60,7 +60,7 @@ test('kill -9 during a copy: the earlier view stands, the next request replaces 
   expect(readFileSync(join(path, 'config.json'), 'utf8')).toBe(MODEL['config.json'])
 
   const again = await testDaemon({ folder })
-  // until the replacement is asked for again, both are held: the record names the new one, the place has the old one
+  // until the replacement is requested again, both are held: the record names the new one, the place has the old one
   const { manifestDigest } = (await again.resolve(LARGE)).body
   expect((await held(again)).sort()).toEqual([earlier.manifestDigest, manifestDigest].sort())
   const view = await makeView(again, { ref: LARGE, path, mode: 'copy' })

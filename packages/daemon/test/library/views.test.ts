@@ -69,7 +69,7 @@ test('companions of a view stay as long as the view', async () => {
   await importAgain('# second')
   await collect()
   for (const folder of [managed, path]) expect(readFileSync(join(folder, 'README.md'), 'utf8')).toBe('# first')
-  // made again, it has what lies there now
+  // made again, it has the present companions
   await makeView(daemon, { ref: GGUF, path })
   expect(readFileSync(join(path, 'README.md'), 'utf8')).toBe('# second')
   await remove(daemon, managed)
@@ -115,12 +115,12 @@ test('removing one model of a hub cache leaves the others loadable, and frees on
   expect(existsSync(second.loads)).toBe(false)
   expect(await refused(remove(daemon, path, GGUF))).toEqual([404, 'E_NOT_FOUND'])
   expect(await refused(remove(daemon, path, 'svc:///me/none:q8_0'))).toEqual([404, 'E_UNKNOWN_REF'])
-  // a kill came before the record: the list corrects it, also where the latest model stays
+  // after a kill before the record was written, the list corrects it, also where the latest model stays
   await records.write({ ...both, manifest: first.manifestDigest, others: [second.manifestDigest] })
   expect(await held(daemon)).toContain(second.manifestDigest)
   await viewsOf(daemon)
   expect(await held(daemon)).toEqual([first.manifestDigest])
-  // also when no name stands for it any more
+  // also without a name
   await daemon.call('DELETE', '/v1/models/me/model')
   expect((await remove(daemon, path, `svc:///me/model@${first.manifestDigest}`)).status).toBe(200)
   expect([existsSync(path), await viewsOf(daemon), await held(daemon)]).toEqual([false, [], []])
@@ -142,7 +142,7 @@ test.each(['symlink', 'copy', 'hardlink'] as const)(
       { path, managed: false, manifestDigest: view.manifestDigest, layout: 'files', mode, present: true, needed: true }
     ])
     expect(await held(again)).toEqual([view.manifestDigest])
-    // another artifact takes the place: the first one is let go
+    // another artifact takes the place: the first one is released
     const next = await makeView(again, { ref: GGUF, path, mode })
     expect(readdirSync(path)).toContain('tiny-q8_0.gguf')
     expect(await held(again)).toEqual([next.manifestDigest])
@@ -250,4 +250,4 @@ test('a held managed view is not removed before its time', async () => {
   expect((await remove(daemon, view.path)).status).toBe(200)
 })
 
-/** Enough that a copy of it is seen on its way. */
+/** Large enough to be seen while it is copied. */
