@@ -126,6 +126,10 @@ export class Documents {
     this.#companions = new DocumentCache(store, port, (bytes) => parseCompanions(bytes), MAX_COMPANIONS_BYTES)
   }
 
+  cachedIndex(digest: Sha256Digest): ModelIndex | undefined {
+    return this.#indexes.cached(digest)
+  }
+
   /** @throws DaemonError `E_NO_INDEX`, `E_INVALID_INDEX` */
   async index(digest: Sha256Digest, use?: DocumentUse): Promise<ModelIndex> {
     try {

@@ -12,7 +12,7 @@ import {
 } from '@svc/ref'
 import { DaemonError } from '../errors.ts'
 import type { Documents } from './documents.ts'
-import type { Repos } from './repos.ts'
+import type { RepoState, Repos } from './repos.ts'
 
 /** Constants required by spec route.2; they say nothing about what the daemon can do. */
 const PLAN = {
@@ -26,10 +26,26 @@ export interface Resolved extends ResolveResult {
   readonly indexDigest?: Sha256Digest
 }
 
+/** A result, with the objects that it was derived from. */
+interface CachedResult {
+  readonly repo: RepoId
+  readonly state: RepoState
+  readonly digest: Sha256Digest
+  readonly index: ModelIndex
+  readonly result: Resolved
+}
+
+/** References have at most 512 bytes, so this is a few megabytes. */
+const MAX_ANSWERS = 4_096
+
 /** Resolves names to digests, from local state alone (spec ref.16 to ref.20, route.1). */
 export class Resolver {
   readonly #repos: Repos
   readonly #documents: Documents
+  /**
+   * By the reference as given. A result is valid while state and index are the same objects that it was derived from.
+   */
+  readonly #answers = new Map<string, CachedResult>()
 
   constructor(repos: Repos, documents: Documents) {
     this.#repos = repos
@@ -42,6 +58,8 @@ export class Resolver {
    * @throws DaemonError `E_UNKNOWN_REF`, `E_NO_INDEX`, `E_INVALID_INDEX`
    */
   async resolve(text: string): Promise<Resolved> {
+    const known = this.#known(text)
+    if (known !== undefined) return known
     const ref = await this.#parse(text)
     if (ref.quant === undefined) return direct(ref, ref.digest)
     const { ns, name } = ref
@@ -49,13 +67,27 @@ export class Resolver {
     const isUnknown = state === undefined || (state.index === undefined && ref.tag === undefined)
     if (isUnknown) throw await this.#unknownRepo(ref)
     const digest = selectSnapshot({ current: state.index, tags: state.tags }, ref)
-    return selected(ref, digest, await this.#documents.index(digest))
+    const index = await this.#documents.index(digest)
+    const result = selected(ref, digest, index)
+    if (this.#answers.size >= MAX_ANSWERS) this.#answers.clear()
+    this.#answers.set(text, { repo: { ns, name }, state, digest, index, result })
+    return result
   }
 
   /** {@link resolve} of an artifact whose manifest is here. @throws as that; DaemonError `E_NOT_FOUND` */
   async resolveHere(text: string): Promise<Resolved & { readonly manifest: Manifest }> {
     const resolved = await this.resolve(text)
     return { ...resolved, manifest: await this.#documents.requireManifest(resolved.manifestDigest) }
+  }
+
+  /** An earlier result, if the state and the index that it was derived from have not changed on disk. */
+  #known(text: string): Resolved | undefined {
+    const answer = this.#answers.get(text)
+    if (answer === undefined) return undefined
+    const { repo, state, digest, index, result } = answer
+    if (this.#repos.cached(repo.ns, repo.name) === state && this.#documents.cachedIndex(digest) === index) return result
+    this.#answers.delete(text)
+    return undefined
   }
 
   async #parse(text: string): Promise<ModelRef> {
