@@ -1,5 +1,5 @@
 import type { Gate } from '@svc/internal-concurrency'
-import { download, ForgetfulSinkError, type RetryWait } from '@svc/internal-http'
+import { download, ForgetfulSinkError, type Paces, type RetryWait } from '@svc/internal-http'
 import { HubError } from './errors.ts'
 import { HubFileSource } from './file-source.ts'
 import type { Net } from './net.ts'
@@ -16,11 +16,15 @@ export interface DownloadOptions {
   readonly rank?: () => number | undefined
 }
 
-/** What the downloads of one hub object share: places for the requests of large files, and of small ones. */
+/** What the downloads of one hub object share: places for the requests of large files, of small ones, and at each host. */
 export interface RequestGates {
   readonly large: Gate
   readonly small: Gate
+  readonly paces: Paces
 }
+
+/** Small files do not queue behind large ones, only behind those that somebody waits for. */
+const SMALL_RANK = Number.MAX_SAFE_INTEGER
 
 /** Fetches what `sink` lacks of `[start, end)`. Errors: see `Hub.download`. */
 export async function downloadRange(
@@ -34,8 +38,20 @@ export async function downloadRange(
   if (sink.sizeBytes !== sizeBytes)
     throw new TypeError(`the sink holds ${sink.sizeBytes} bytes, "${path}" has ${sizeBytes}`)
   const { rangeBytes, rangesPerFile, writeBytes, smallFileBytes } = net.limits
-  const lane = sizeBytes <= smallFileBytes ? lanes.small : lanes.large
-  const settings = { ...options, timings: net.timings, rangeBytes, parallel: rangesPerFile, writeBytes, lane }
+  const isSmall = sizeBytes <= smallFileBytes
+  const lane = isSmall ? lanes.small : lanes.large
+  const rank = isSmall ? () => options.rank?.() ?? SMALL_RANK : options.rank
+  const { paces } = lanes
+  const settings = {
+    ...options,
+    rank,
+    paces,
+    timings: net.timings,
+    rangeBytes,
+    parallel: rangesPerFile,
+    writeBytes,
+    lane
+  }
   try {
     await download(new HubFileSource(net, file, sink.direct), sink, settings, span)
   } catch (error) {

@@ -3,6 +3,7 @@ import {
   type ByteSpan,
   bodyRange,
   DownloadError,
+  type HostTurn,
   headerOf,
   type RangeSource,
   type Response,
@@ -47,23 +48,28 @@ export class HubFileSource implements RangeSource {
   async open(
     span: ByteSpan | undefined,
     signal: AbortSignal,
-    written: (end: number) => void
+    written: (end: number) => void,
+    turn: HostTurn | undefined
   ): Promise<Response | undefined> {
+    const headers: Record<string, string> = span === undefined ? {} : { range: `bytes=${span.start}-${span.end - 1}` }
+    const found = this.#found ?? (await this.#resolve(headers, signal, turn))
+    if (!(found instanceof URL)) return found
+    await turn?.at(found.host, signal)
     const isForThread =
       span !== undefined &&
       this.#direct !== undefined &&
       this.#threadsServe &&
       span.end - span.start >= this.#net.limits.writeBytes
-    const found = await this.#request(span, signal, isForThread)
-    if (!(found instanceof URL)) return found
     try {
-      if (await this.#inThread(span!, found, this.#direct!, written, signal)) return undefined
+      if (isForThread && (await this.#inThread(span, found, this.#direct!, written, signal))) return undefined
     } catch (error) {
       signal.throwIfAborted()
       throw this.failure(error, found)
     }
-    // The complete client handles responses that a thread does not.
-    return (await this.#request(span, signal, false)) as Response
+    // the complete client handles responses that a thread does not.
+    const response = await this.#net.walk({ url: found, headers, signal })
+    if (response.status < 300) this.#ready.resolve()
+    return response
   }
 
   check(response: Response): void {
@@ -87,38 +93,35 @@ export class HubFileSource implements RangeSource {
     // the hub may know another address, whose server is faster
     if (url !== undefined && (error as { code?: unknown } | null)?.code === 'ERR_SLOW') this.#forget(url)
     if (!(failure instanceof DownloadError) || !['stale-url', 'wrong', 'changed'].includes(failure.kind)) return failure
-    // Several ranges may report the same failure of one address.
+    // several ranges may report the same failure of one address.
     const isNews = url === undefined || this.#forget(url)
     return failure.kind === 'wrong' && isNews && ++this.#wrongAnswers > 1
       ? new DownloadError('final', failure.error)
       : failure
   }
 
-  /** An answer, or the address for a thread to ask. */
-  async #request(span: ByteSpan | undefined, signal: AbortSignal, stopElsewhere: boolean): Promise<Response | URL> {
-    while (this.#found === undefined && this.#resolving) await this.#resolving
+  /** The hub's own answer, or the address that it names. */
+  async #resolve(
+    headers: Readonly<Record<string, string>>,
+    signal: AbortSignal,
+    turn: HostTurn | undefined
+  ): Promise<Response | URL> {
+    while (this.#resolving) await this.#resolving
     signal.throwIfAborted()
-    const headers: Record<string, string> = span === undefined ? {} : { range: `bytes=${span.start}-${span.end - 1}` }
-    const known = this.#found
-    if (known !== undefined) {
-      if (stopElsewhere) return known
-      const response = await this.#net.walk({ url: known, headers, signal })
-      if (response.status < 300) this.#ready.resolve()
-      return response
-    }
+    if (this.#found !== undefined) return this.#found
     const { promise, resolve } = Promise.withResolvers<void>()
     this.#resolving = promise
     try {
       const { repoId, commit, path } = this.#file
       const url = new URL(resolveUrl(this.#net.endpoint, repoId, commit, path))
-      const result = await this.#net.walk({ url, headers, signal, stopElsewhere, onHop: (hop) => this.#checkHop(hop) })
-      const { status } = result instanceof URL ? { status: 0 } : result
-      const at = result instanceof URL ? result : result.url
-      if (status < 300 || (status >= 500 && at.origin !== this.#net.endpoint.origin)) {
-        this.#found = at
+      await turn?.at(url.host, signal)
+      const onHop = (hop: Response): void => this.#checkHop(hop)
+      const result = await this.#net.walk({ url, headers, signal, stopElsewhere: true, onHop })
+      if (result instanceof URL || result.status < 300) {
+        this.#found = result instanceof URL ? result : result.url
         this.#etag = undefined
       }
-      if (status >= 200 && status < 300) this.#ready.resolve()
+      if (!(result instanceof URL) && result.status < 300) this.#ready.resolve()
       return result
     } finally {
       this.#resolving = undefined

@@ -1,10 +1,12 @@
 import { Gate } from '@svc/internal-concurrency'
-import type { HttpClientOptions } from '@svc/internal-http'
+import { type HttpClientOptions, Paces } from '@svc/internal-http'
+import { fetchAccount, type HubAccount } from './account.ts'
 import { type DownloadOptions, downloadRange, type RequestGates } from './download.ts'
 import { type Endpoint, PUBLIC_ENDPOINT, parseEndpoint } from './endpoint.ts'
 import { HubError } from './errors.ts'
 import { DEFAULT_LIMITS, DEFAULT_TIMINGS, type HubLimits, type RetryTimings } from './limits.ts'
 import {
+  fetchBranches,
   fetchInfo,
   fetchListing,
   fetchNamedCommits,
@@ -50,6 +52,8 @@ export interface HubOptions {
  */
 export interface Hub {
   readonly endpoint: string
+  /** Whose token this object sends. @throws HubError `E_SOURCE_FORBIDDEN`, reason `token-rejected` */
+  account(options?: ListingOptions): Promise<HubAccount>
   /** The commit that a branch, tag, ref or commit points to; default: the default branch. */
   info(repo: string, revision?: string, options?: ListingOptions): Promise<HubInfo>
   /**
@@ -62,6 +66,8 @@ export interface Hub {
   search(query: HubQuery, options?: ListingOptions): Promise<HubHits>
   /** The commits that the branches and tags of a repository name now; pull requests and conversions are neither. */
   namedCommits(repo: string, options?: ListingOptions): Promise<ReadonlySet<string>>
+  /** Names of the branches of a repository, sorted. @throws HubError as `namedCommits` */
+  branches(repo: string, options?: ListingOptions): Promise<readonly string[]>
   /**
    * Fetches what `sink` lacks of the file, in bounded parallel ranges, and continues through broken connections,
    * stalls, rate limits and expired addresses. The bytes are stored but not verified: hash the sink's content, compare
@@ -114,7 +120,8 @@ export function createHub(options: HubOptions = {}): Hub {
   const net = new Net({ endpoint, token, tokenName, userAgent, dispatcher, policy, threadNice, limits, timings })
   const lanes: RequestGates = {
     large: new Gate(limits.ranges),
-    small: new Gate(limits.smallFiles)
+    small: new Gate(limits.smallFiles),
+    paces: new Paces({ first: limits.firstRequests, most: limits.ranges + limits.smallFiles })
   }
   const shared = { net, lanes, cas: new Cas(net) }
   const closing = new AbortController()
@@ -125,10 +132,12 @@ export function createHub(options: HubOptions = {}): Hub {
 
   return {
     endpoint: endpoint.base,
+    account: (given) => fetchAccount(net, within(given)),
     info: (repo, revision, given) => fetchInfo(net, repo, revision, within(given)),
     listing: (repo, revision, given) => fetchListing(net, repo, revision, within(given)),
     search: (query, given) => searchHub(net, query, within(given)),
     namedCommits: (repo, given) => fetchNamedCommits(net, repo, within(given)),
+    branches: (repo, given) => fetchBranches(net, repo, within(given)),
     download: (file, sink, given) =>
       downloadRange(shared, file, sink, { start: 0, end: file.sizeBytes }, within(given)),
     reuse: (file, findOlder, sink, given) => reuseOlder(shared, file, findOlder, sink, within(given)),
@@ -137,7 +146,7 @@ export function createHub(options: HubOptions = {}): Hub {
       if (!(start >= 0 && start <= end && end <= file.sizeBytes))
         throw new RangeError('the range is not within the file')
       const memory = createMemorySink(end - start)
-      // A view of the range: everything outside it counts as present, so that it is not requested.
+      // a view of the range: everything outside it counts as present, so that it is not requested.
       const window: HubSink = {
         sizeBytes: file.sizeBytes,
         ranges: () => memory.ranges().map(([from, to]) => [from + start, to + start] as const),

@@ -17,6 +17,11 @@ export interface HubLimits {
   readonly ranges: number
   /** Parallel requests for small files, which need not queue behind the large ones. */
   readonly smallFiles: number
+  /**
+   * Parallel requests to a host of which nothing is known. There are more while they bring more, up to `ranges` and `smallFiles`, and fewer
+   * where the host refuses some, or is faster so.
+   */
+  readonly firstRequests: number
   /** Largest file that counts as small, in bytes. */
   readonly smallFileBytes: number
   /** Size of one range request; 32 to 64 MiB suit links with a long round trip. */
@@ -34,6 +39,7 @@ export const DEFAULT_LIMITS: HubLimits = {
   rangesPerFile: 8,
   ranges: 16,
   smallFiles: 8,
+  firstRequests: 4,
   smallFileBytes: 8 * 2 ** 20,
   rangeBytes: 32 * 2 ** 20,
   writeBytes: 2 ** 20

@@ -1,10 +1,20 @@
 import { errnoOf } from '@svc/internal-errors'
-import { Backoff, isIdentity, isObject, own, parseJson, type Response, type RetryWait } from '@svc/internal-http'
+import {
+  Backoff,
+  isIdentity,
+  isObject,
+  JsonExcessError,
+  type JsonOptions,
+  own,
+  parseJson,
+  type Response,
+  type RetryWait
+} from '@svc/internal-http'
 import { infoUrl, isRepoId, isRevision, printableUrl, refsUrl, treeUrl } from './endpoint.ts'
 import { HubError, refusedListing } from './errors.ts'
 import type { Net } from './net.ts'
 import { badAnswer, gatedFailure, networkFailure, type OutcomeContext, statusFailure } from './outcome.ts'
-import { type HubFile, ListingCheck, MaskedHashes } from './tree.ts'
+import { type HubFile, ListingCheck, UntoldHash } from './tree.ts'
 
 /** A repository at the commit that a revision points to. */
 export interface HubInfo {
@@ -42,6 +52,11 @@ export interface ListingOptions {
   readonly onBytes?: (bytes: number) => void
 }
 
+/** Some hubs send a whole listing in one page. */
+const PAGE: JsonOptions = { values: 250_000 }
+/** The rest of the answer is as long as a listing. */
+const INFO: JsonOptions = { only: ['sha', 'id', 'modelId', 'private', 'gated', 'tags'] }
+
 interface JsonAnswer {
   readonly value: unknown
   readonly bytes: number
@@ -56,7 +71,7 @@ export async function fetchListing(
   options: ListingOptions
 ): Promise<HubListing> {
   const info = await fetchInfo(net, repo, revision, options)
-  const check = new ListingCheck(info.repoId, info.commit, net.limits.entries)
+  const check = new ListingCheck(info, net.limits.entries)
   const seen = new Set<string>()
   let bytes = 0
   let url: URL | undefined = new URL(treeUrl(net.endpoint, info.repoId, info.commit))
@@ -64,38 +79,57 @@ export async function fetchListing(
     if (seen.has(url.href)) throw refusedListing(info.repoId, 'its pages form a loop')
     if (seen.size >= net.limits.pages) throw refusedListing(info.repoId, `it has more than ${net.limits.pages} pages`)
     seen.add(url.href)
-    const answer = await fetchJson(net, url, info, options)
+    const answer = await fetchJson(net, url, info, options, PAGE)
     bytes += answer.bytes
     if (bytes > net.limits.listingBytes)
       throw refusedListing(info.repoId, `it has more than ${net.limits.listingBytes} bytes`)
     try {
       check.add(answer.value)
     } catch (error) {
-      if (!(error instanceof MaskedHashes)) throw error
-      const page = `${net.endpoint.base}/${info.repoId}`
-      throw gatedFailure(page, net.about(info), { path: error.message }).error
+      throw error instanceof UntoldHash ? untoldFailure(net, info, error) : error
     }
     url = nextPage(answer.response, url, net, info.repoId)
   }
   return { ...info, files: check.finish() }
 }
 
+/** Without a hash no byte can be checked: a gated repository has to be opened first, another listing is wrong. */
+function untoldFailure(net: Net, info: HubInfo, { path, isMasked, message }: UntoldHash): HubError {
+  if (!info.gated && !isMasked) return refusedListing(info.repoId, message)
+  return gatedFailure(`${net.endpoint.base}/${info.repoId}`, net.about(info), { path }, message).error
+}
+
 /** The commits that branches and tags of a repository name. Errors: see `Hub.namedCommits`. */
 export async function fetchNamedCommits(net: Net, repo: string, options: ListingOptions): Promise<ReadonlySet<string>> {
+  const value = await fetchRefs(net, repo, options)
+  return new Set(
+    (['branches', 'tags'] as const)
+      .flatMap((kind) => refsIn(value, kind, repo))
+      .flatMap((ref) => {
+        const commit = own(ref, 'targetCommit')
+        return typeof commit === 'string' && SHA1.test(commit) ? [commit] : []
+      })
+  )
+}
+
+/** Names of the branches of a repository, sorted. Errors: see `Hub.branches`. */
+export async function fetchBranches(net: Net, repo: string, options: ListingOptions): Promise<readonly string[]> {
+  const names = refsIn(await fetchRefs(net, repo, options), 'branches', repo).map((ref) => own(ref, 'name'))
+  return names.filter((name): name is string => typeof name === 'string' && isRevision(name)).sort()
+}
+
+async function fetchRefs(net: Net, repo: string, options: ListingOptions): Promise<unknown> {
   requireNames(repo, undefined)
-  const url = new URL(refsUrl(net.endpoint, repo))
-  const { value } = await fetchJson(net, url, { repoId: repo }, options)
-  const commits = new Set<string>()
-  for (const kind of ['branches', 'tags']) {
-    const refs = isObject(value) ? own(value, kind) : undefined
-    if (refs === undefined && kind === 'tags') continue
-    if (!Array.isArray(refs)) throw refusedListing(repo, `the hub sent no list of its ${kind}`)
-    for (const ref of refs as unknown[]) {
-      const commit = isObject(ref) ? own(ref, 'targetCommit') : undefined
-      if (typeof commit === 'string' && SHA1.test(commit)) commits.add(commit)
-    }
-  }
-  return commits
+  const { value } = await fetchJson(net, new URL(refsUrl(net.endpoint, repo)), { repoId: repo }, options)
+  return value
+}
+
+/** Some hubs send no list of tags. */
+function refsIn(value: unknown, kind: 'branches' | 'tags', repo: string): readonly Readonly<Record<string, unknown>>[] {
+  const refs = isObject(value) ? own(value, kind) : undefined
+  if (refs === undefined && kind === 'tags') return []
+  if (!Array.isArray(refs)) throw refusedListing(repo, `the hub sent no list of its ${kind}`)
+  return (refs as unknown[]).filter(isObject)
 }
 
 function requireNames(repo: string, revision: string | undefined): void {
@@ -124,12 +158,12 @@ export async function fetchInfo(
 ): Promise<HubInfo> {
   requireNames(repo, revision)
   const ask = (name: string | undefined) =>
-    fetchJson(net, new URL(infoUrl(net.endpoint, repo, name)), { repoId: repo, commit: name }, options)
+    fetchJson(net, new URL(infoUrl(net.endpoint, repo, name)), { repoId: repo, commit: name }, options, INFO)
   let answer: JsonAnswer
   try {
     answer = await ask(revision ?? 'main')
   } catch (error) {
-    // The default branch may have another name: the call without a revision finds it.
+    // the default branch may have another name: the call without a revision finds it.
     if (revision !== undefined || !(error instanceof HubError && error.reason === 'no-such-revision')) throw error
     answer = await ask(undefined)
   }
@@ -184,14 +218,15 @@ export async function fetchJson(
   net: Net,
   url: URL,
   { repoId, commit }: { readonly repoId: string; readonly commit?: string | undefined },
-  options: ListingOptions
+  options: ListingOptions,
+  bounds?: JsonOptions
 ): Promise<JsonAnswer> {
   const { signal, maxRateWaitMs = net.timings.maxRateWaitMs, tries = net.timings.tries } = options
   const timings = { ...net.timings, maxRateWaitMs, tries }
   const backoff = new Backoff(timings, options.onWaiting)
   for (;;) {
     try {
-      return await tryJson(net, url, net.about({ repoId, commit }), options)
+      return await tryJson(net, url, net.about({ repoId, commit }), options, bounds)
     } catch (error) {
       await backoff.after(error, signal)
     }
@@ -202,7 +237,8 @@ async function tryJson(
   net: Net,
   url: URL,
   context: OutcomeContext,
-  { signal, onBytes }: ListingOptions
+  { signal, onBytes }: ListingOptions,
+  bounds: JsonOptions | undefined
 ): Promise<JsonAnswer> {
   const unusable = (what: string, cause?: unknown): Error =>
     badAnswer(`${url.origin} ${what}`, { url: printableUrl(url) }, cause)
@@ -213,7 +249,7 @@ async function tryJson(
     if (!isIdentity(response.headers)) throw unusable('encodes its response, although a plain one was requested')
     const bytes = await response.bytes(net.limits.jsonBytes)
     onBytes?.(bytes.length)
-    return { value: parseJson(bytes), bytes: bytes.length, response }
+    return { value: parseJson(bytes, bounds), bytes: bytes.length, response }
   } catch (error) {
     void response?.discard()
     signal?.throwIfAborted()
@@ -221,6 +257,8 @@ async function tryJson(
       onBytes?.(net.limits.jsonBytes)
       throw refusedListing(context.repoId, `a response has more than ${net.limits.jsonBytes} bytes`)
     }
+    if (error instanceof JsonExcessError && error.bound !== 'depth')
+      throw refusedListing(context.repoId, `a response has ${error.message}`)
     if (error instanceof SyntaxError || errnoOf(error) === 'ERR_ENCODING_INVALID_ENCODED_DATA')
       throw unusable('does not respond with JSON; is the endpoint a model hub?', error)
     throw networkFailure(error, url, context)

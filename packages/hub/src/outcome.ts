@@ -45,6 +45,9 @@ const SPOKEN: Readonly<Record<string, string>> = {
   ERR_SLOW: 'it sends less than 1 KiB a second'
 }
 
+/** What a server that takes no more connections does to a new one. */
+const CUT_OFF: ReadonlySet<unknown> = new Set(['ECONNRESET', 'UND_ERR_SOCKET'])
+
 /**
  * A network failure below HTTP: refused, reset, stalled, no such host, TLS. Aborts, our own errors and those of the disk pass
  * unchanged.
@@ -56,7 +59,7 @@ export function networkFailure(error: unknown, url: URL, context: OutcomeContext
     typeof code === 'string' ? (SPOKEN[code] ?? code) : error instanceof Error ? error.name : 'unknown failure'
   const subject = context.path === undefined ? '' : ` while fetching "${context.path}"`
   return new DownloadError(
-    'retry',
+    code !== undefined && CUT_OFF.has(code) ? 'busy' : 'retry',
     new HubError(
       'E_SOURCE_UNAVAILABLE',
       'unreachable',
@@ -98,9 +101,9 @@ export function statusFailure(
   }
   if (status >= 500 || status === 408 || status === 425) {
     const waitMs = parseRetryAfter(headerOf(headers, 'retry-after'), nowMs)
-    return unavailable('retry', 'unreachable', `answers ${status}; try again later`, waitMs)
+    return unavailable(status === 503 ? 'busy' : 'retry', 'unreachable', `answers ${status}; try again later`, waitMs)
   }
-  // At other hosts a refusal concerns only the URL's signature, not the right to the file.
+  // at other hosts a refusal concerns only the URL's signature, not the right to the file.
   if (url.origin !== endpoint.origin && status >= 400)
     return unavailable('stale-url', 'unreachable', `refuses the address that the hub gave (${status}); try again later`)
   if (status === 401 || status === 403 || status === 451) return forbidden(head, context, details, fail)
@@ -165,16 +168,19 @@ function absent(
   return unknown('no-such-repo', `the hub has no repository "${repoId}"${at}; ${todo}`)
 }
 
+/** @param sign what shows it, if not the hub's own word */
 export function gatedFailure(
   page: string,
   { repoId, hasToken, tokenName }: Pick<OutcomeContext, 'repoId' | 'hasToken' | 'tokenName'>,
-  details: HubErrorDetails
+  details: HubErrorDetails,
+  sign?: string
 ): DownloadError<HubError> {
+  const gated = sign === undefined ? 'is gated' : `is gated (${sign})`
   const todo = hasToken
     ? `accept its conditions at ${page} with the account of ${tokenName}, and wait for approval if the repository requires it`
     : `accept its conditions at ${page}, then set ${tokenName}`
   return new DownloadError(
     'final',
-    new HubError('E_SOURCE_FORBIDDEN', 'gated', `"${repoId}" is gated: ${todo}`, details)
+    new HubError('E_SOURCE_FORBIDDEN', 'gated', `"${repoId}" ${gated}: ${todo}`, details)
   )
 }

@@ -20,7 +20,7 @@ export async function probeFile(net: Net, file: HubFile, options: ProbeOptions):
   for (;;) {
     const failure = await askOnce(net, file, signal)
     if (failure?.error.code === 'E_SOURCE_FORBIDDEN') throw failure.error
-    // Other failures are left to the download, which retries as often as it should.
+    // other failures are left to the download, which retries as often as it should.
     if (failure?.kind !== 'wait') return
     await backoff.after(failure, signal)
   }

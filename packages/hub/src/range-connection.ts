@@ -137,7 +137,7 @@ export class RangeConnection {
     if (this.#gone) return false
     const current = this.#current
     this.#arrived += count
-    // A head is short: it has to arrive completely within the time limit, not byte by byte.
+    // a head is short: it has to arrive completely within the time limit, not byte by byte.
     this.#heard = current?.writer !== undefined
     try {
       if (current === undefined) throw new ConnectionError('HPE_UNEXPECTED', 'unrequested bytes')
@@ -228,7 +228,7 @@ export class RangeConnection {
     if (current === undefined) return
     let reason = error
     try {
-      // What arrived before the connection broke is kept: the next attempt continues after it.
+      // what arrived before the connection broke is kept: the next attempt continues after it.
       current.writer?.end()
     } catch (failure) {
       reason = failure

@@ -76,7 +76,7 @@ async function fetch(
     } catch (error) {
       if (error instanceof WriteFailure) return 'unwritable'
       signal.throwIfAborted()
-      // The server had closed the idle connection, which says nothing about the range.
+      // the server had closed the idle connection, which says nothing about the range.
       if (reused && !answered) continue
       throw error
     } finally {

@@ -22,11 +22,24 @@ export interface HubFile {
 
 const SHA1 = /^[0-9a-f]{40}$/
 const SHA256 = /^[0-9a-f]{64}$/
-const MASKED = /^\*{64}$/
+/** What stands for a hash that is not told: nothing, asterisks, zeros. */
+const UNTOLD = /^(?:\**|0+)$/
+const MASK = /^\*+$/
+/** The hub keeps no larger file in git itself. */
+const MAX_GIT_BYTES = 10 << 20
 
-/** Thrown for masked hashes, which hubs send for gated repositories. */
-export class MaskedHashes extends Error {
-  override readonly name = 'MaskedHashes'
+/** Thrown for a file whose hash the hub does not tell, as for gated repositories. */
+export class UntoldHash extends Error {
+  override readonly name = 'UntoldHash'
+  readonly path: string
+  /** The hub says so itself. */
+  readonly isMasked: boolean
+
+  constructor(path: string, hash: unknown) {
+    super(`the hub does not tell the hash of ${shown(path)}`)
+    this.path = path
+    this.isMasked = typeof hash === 'string' && MASK.test(hash)
+  }
 }
 
 /**
@@ -38,19 +51,24 @@ export class ListingCheck {
   readonly #repoId: string
   readonly #commit: string
   readonly #maxEntries: number
+  readonly #isGated: boolean
   readonly #files: HubFile[] = []
   readonly #names = new Set<string>()
   readonly #folders = new Set<string>()
   #entries = 0
   #totalBytes = 0
 
-  constructor(repoId: string, commit: string, maxEntries: number) {
+  constructor(
+    { repoId, commit, gated }: { readonly repoId: string; readonly commit: string; readonly gated: boolean },
+    maxEntries: number
+  ) {
     this.#repoId = repoId
     this.#commit = commit
+    this.#isGated = gated
     this.#maxEntries = maxEntries
   }
 
-  /** @throws HubError `E_NOT_IMPORTABLE`, reason `bad-listing`. @throws MaskedHashes */
+  /** @throws HubError `E_NOT_IMPORTABLE`, reason `bad-listing`. @throws UntoldHash */
   add(page: unknown): void {
     if (!Array.isArray(page)) throw this.#refuse('one of its pages is not a list')
     this.#entries += page.length
@@ -97,10 +115,14 @@ export class ListingCheck {
     if (!Number.isSafeInteger(this.#totalBytes)) throw this.#refuse('its sizes add up to more than can be counted')
     const lfs = own(entry, 'lfs') ?? undefined
     const base = { repoId: this.#repoId, commit: this.#commit, path, sizeBytes }
-    if (lfs === undefined) return { ...base, gitBlobSha1: this.#oid(path, entry) }
+    if (lfs === undefined) {
+      // the hash would be that of the pointer
+      if (this.#isGated && sizeBytes > MAX_GIT_BYTES) throw new UntoldHash(path, lfs)
+      return { ...base, gitBlobSha1: this.#oid(path, entry) }
+    }
     if (!isObject(lfs)) throw this.#refuse(`the lfs part of ${shown(path)} is not an object`)
     const lfsOid = own(lfs, 'oid')
-    if (typeof lfsOid === 'string' && MASKED.test(lfsOid)) throw new MaskedHashes(path)
+    if (isUntold(lfsOid)) throw new UntoldHash(path, lfsOid)
     const oid = this.#oid(path, entry)
     if (typeof lfsOid !== 'string' || !SHA256.test(lfsOid))
       throw this.#refuse(`the lfs oid of ${shown(path)} is not a SHA-256 in hex`)
@@ -108,7 +130,7 @@ export class ListingCheck {
     const pointerSize = own(lfs, 'pointerSize')
     if (pointerSize !== undefined && !isSize(pointerSize))
       throw this.#refuse(`the pointer size of ${shown(path)} is not a whole number of bytes`)
-    // Pointers with extension lines are longer, and cannot be reconstructed from the listing.
+    // pointers with extension lines are longer, and cannot be reconstructed from the listing.
     const pointer = Buffer.from(lfsPointerText(lfsOid, sizeBytes))
     if (pointer.length === pointerSize && gitBlobSha1(pointer) !== oid)
       throw this.#refuse(`the SHA-256 and size of ${shown(path)} do not belong to its oid`)
@@ -117,6 +139,7 @@ export class ListingCheck {
 
   #oid(path: string, entry: Readonly<Record<string, unknown>>): string {
     const oid = own(entry, 'oid')
+    if (isUntold(oid)) throw new UntoldHash(path, oid)
     if (typeof oid === 'string' && SHA1.test(oid)) return oid
     throw this.#refuse(`the oid of ${shown(path)} is not a SHA-1 in hex`)
   }
@@ -129,8 +152,11 @@ export class ListingCheck {
 /** An invalid one is left out: nothing depends on it. */
 function xetHashIn(entry: Readonly<Record<string, unknown>>): Pick<HubFile, 'xetHash'> {
   const xetHash = own(entry, 'xetHash')
-  return typeof xetHash === 'string' && SHA256.test(xetHash) ? { xetHash } : {}
+  return typeof xetHash === 'string' && SHA256.test(xetHash) && !isUntold(xetHash) ? { xetHash } : {}
 }
+
+const isUntold = (hash: unknown): boolean =>
+  hash === undefined || hash === null || (typeof hash === 'string' && UNTOLD.test(hash))
 
 const isSize = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 0
 

@@ -11,7 +11,7 @@ test.each([
   'https://user@8.8.4.4/',
   'data:,x'
 ])('a public hub cannot redirect to %s, and no token is sent there', async (location) => {
-  // The traffic ends in a dispatcher of the test: no network is needed to see what is refused.
+  // the traffic ends in a dispatcher of the test: no network is needed to see what is refused.
   const asked: string[] = []
   const hub = createHub({
     endpoint: 'https://8.8.8.8',

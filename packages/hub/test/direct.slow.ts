@@ -39,7 +39,7 @@ function diskSink(sizeBytes: number, flags = 'w+'): DiskSink {
   if (flags !== 'w+') closeSync(openSync(path, 'w'))
   const fd = openSync(path, flags)
   files.push(fd)
-  // What is held is kept as a memory sink keeps it; its bytes are the file's.
+  // what is held is kept as a memory sink keeps it; its bytes are the file's.
   const held = createMemorySink(sizeBytes)
   const sink: DiskSink = {
     sizeBytes,
@@ -165,7 +165,7 @@ test('only the hub gets the token', async () => {
 })
 
 test('an abort rejects with its reason, and nothing is written afterwards', async () => {
-  // Two ranges that last for seconds. Their first writes come within a tenth of one: nothing is reported by then.
+  // two ranges that last for seconds. Their first writes come within a tenth of one: nothing is reported by then.
   const large = { id: 'Org/Large', files: [{ path: 'model.gguf', content: { seed: 4, sizeBytes: 16 << 20 } }] }
   const drip = { kind: 'drip', stepBytes: 100_000, everyMs: 20 } as const
   const fake = await fakeHub({ repos: [large] }, [{ stage: 'cdn', fault: drip }])
@@ -176,14 +176,14 @@ test('an abort rejects with its reason, and nothing is written afterwards', asyn
   const reason = new Error('enough')
   const done = hub.download(file, sink, { signal: stop.signal })
   done.catch(() => undefined)
-  // What was sent has not arrived for that: what is in the file has.
+  // what was sent has not arrived for that: what is in the file has.
   await vi.waitFor(() => expect(sink.bytes().length).toBeGreaterThan(0), { timeout: 60_000, interval: 5 })
   stop.abort(reason)
   await expect(done).rejects.toBe(reason)
   const copy = sink.bytes()
   await new Promise((resolve) => setTimeout(resolve, 60))
   expect(sink.bytes().equals(copy)).toBe(true)
-  // What had arrived is kept: nothing of it is asked for again.
+  // what had arrived is kept: nothing of it is asked for again.
   const held = sink.ranges().reduce((sum, [start, end]) => sum + end - start, 0)
   expect(held).toBeGreaterThan(0)
   expect(sink.directBytes).toBe(held)

@@ -26,7 +26,7 @@ test('a full sink slows the network down', async () => {
   }
   const done = hub.download(file, stuck, { signal: stop.signal })
   await called
-  // Longer than the limits: a full sink is no stalled source, and no slow one.
+  // longer than the limits: a full sink is no stalled source, and no slow one.
   for (let before = -1; before !== fake.bytesSent.get(file.path); ) {
     before = fake.bytesSent.get(file.path) as number
     await new Promise((resolve) => setTimeout(resolve, 500))

@@ -183,7 +183,7 @@ test('an abort rejects with its reason, and nothing is written afterwards', asyn
   })
   await expect(done).rejects.toBe(reason)
   const copy = Buffer.from(sink.bytes)
-  // Meanwhile another file comes the same way.
+  // meanwhile another file comes the same way.
   const other = await fileOf(hub, 'org/model', 'config.json')
   await hub.download(other, createMemorySink(other.sizeBytes))
   expect(Buffer.from(sink.bytes).equals(copy)).toBe(true)
@@ -257,7 +257,7 @@ test.each(Array.from({ length: 25 }, (_, seed) => seed))(
       for (const file of files) {
         const sink = createMemorySink(file.sizeBytes)
         await hub.download(file, sink)
-        // Flipped bits pass here: they are the hash's to find, and only they may be wrong.
+        // flipped bits pass here: they are the hash's to find, and only they may be wrong.
         if (isRight(file, sink)) right++
       }
       expect(right).toBeGreaterThanOrEqual(files.length - 2)

@@ -2,7 +2,7 @@ import { parseJson } from '@svc/internal-http'
 import { describeFuzz } from '@svc/testkit/fuzz'
 import { HubError } from '../src/errors.ts'
 import { readPlainHead } from '../src/plain-head.ts'
-import { ListingCheck, MaskedHashes } from '../src/tree.ts'
+import { ListingCheck, UntoldHash } from '../src/tree.ts'
 
 const SHA1 = 'b'.repeat(40)
 const SHA256 = 'c'.repeat(64)
@@ -43,14 +43,14 @@ describeFuzz([
       '1e400'
     ],
     run: (input) => {
-      const check = new ListingCheck('Org/Name', SHA1, 100)
+      const check = new ListingCheck({ repoId: 'Org/Name', commit: SHA1, gated: false }, 100)
       check.add(parseJson(input))
       return String(Math.min(check.finish().length, 4))
     },
     expected: (error) => {
       if (error instanceof HubError) return `${error.code} ${error.reason}`
-      if (error instanceof MaskedHashes) return 'masked'
-      // Not JSON, or not UTF-8: the caller answers for it.
+      if (error instanceof UntoldHash) return 'untold'
+      // not JSON, or not UTF-8: the caller answers for it.
       return error instanceof SyntaxError || error instanceof TypeError ? error.name : undefined
     }
   },

@@ -55,7 +55,7 @@ test('revisions are one escaped segment; a commit names itself', async () => {
   expect((await hub.listing(repo.id, 'refs/pr/1')).commit).toBe(commit)
   expect(fake.requests.map((request) => request.url)).toContain(`/api/models/${repo.id}/revision/refs%2Fpr%2F1`)
   expect((await hub.listing(repo.id, commit)).commit).toBe(commit)
-  // No branch is called main here: the hub's own default is asked for.
+  // no branch is called main here: the hub's own default is asked for.
   expect((await hub.listing(repo.id)).commit).toBe(commit)
 })
 
@@ -91,7 +91,7 @@ const change = (edit: (entry: FakeTreeEntry) => unknown): FakeHubFault => ({
   }
 })
 const add = (entry: unknown): FakeHubFault => ({ kind: 'tree', edit: (entries) => [...entries, entry] })
-const file = (path: unknown) => ({ type: 'file', oid: '0'.repeat(40), size: 1, path })
+const file = (path: unknown) => ({ type: 'file', oid: '1'.repeat(40), size: 1, path })
 
 test.each<[string, FakeHubFault]>([
   ...[
@@ -127,7 +127,7 @@ test.each<[string, FakeHubFault]>([
   ['an oid in upper case', change((entry) => (entry.oid = 'A'.repeat(40)))],
   ['an lfs oid that is not hex', change((entry) => ((entry.lfs as { oid: string }).oid = 'z'.repeat(64)))],
   ['an lfs size that differs', change((entry) => (entry.lfs as { size: number }).size++)],
-  ["an lfs oid that is not the pointer's", change((entry) => ((entry.lfs as { oid: string }).oid = '0'.repeat(64)))],
+  ["an lfs oid that is not the pointer's", change((entry) => ((entry.lfs as { oid: string }).oid = '1'.repeat(64)))],
   ['an lfs part that is not an object', change((entry) => (entry.lfs = 'x'))],
   ['an unknown type', change((entry) => (entry.type = 'symlink'))],
   ['an entry that is not an object', add(null)],
@@ -155,7 +155,79 @@ test('a listing with too many entries or pages is refused', async () => {
   })
 })
 
-test('masked hashes mean gated', async () => {
+test('a page with very many values is refused unparsed; what nobody asked for in an answer does not count', async () => {
+  const fake = await fakeHub({ repos: [repo] }, [
+    { stage: 'tree', fault: { kind: 'tree', edit: () => Array.from({ length: 300_000 }, () => ({})) } }
+  ])
+  await expect(hubOf(fake).listing(repo.id)).rejects.toMatchObject({ code: 'E_NOT_IMPORTABLE', reason: 'bad-listing' })
+  const siblings = Array.from({ length: 200_000 }, (_, i) => ({ rfilename: `${i}` }))
+  const body = JSON.stringify({ siblings, sha: 'a'.repeat(40), id: repo.id, private: false, gated: false })
+  const long = await fakeHub({ repos: [repo] }, [{ stage: 'info', fault: { kind: 'status', status: 200, body } }])
+  expect(await hubOf(long).info(repo.id)).toMatchObject({ commit: 'a'.repeat(40), repoId: repo.id })
+})
+
+/** What a hub may send instead of a hash. */
+const UNTOLD: readonly [string, unknown][] = [
+  ['null', null],
+  ['nothing', undefined],
+  ['an empty text', ''],
+  ['zeros', '0'.repeat(64)],
+  ['fewer zeros', '0'.repeat(40)],
+  ['asterisks', '*'.repeat(64)],
+  ['fewer asterisks', '***']
+]
+const lfsOf = (entry: FakeTreeEntry) => entry.lfs as Record<string, unknown>
+const WAYS: readonly [string, (hash: unknown) => FakeHubFault][] = [
+  ['a SHA-256', (hash) => change((entry) => (lfsOf(entry).oid = hash))],
+  [
+    'a SHA-256 without the size of its pointer',
+    (hash) => change((entry) => (entry.lfs = { oid: hash, size: entry.size }))
+  ],
+  [
+    'a git name',
+    (hash) => ({
+      kind: 'tree',
+      edit: (all) => all.map((entry) => (entry.lfs === undefined ? { ...entry, oid: hash } : entry))
+    })
+  ],
+  [
+    'all hashes',
+    (hash) => change((entry) => Object.assign(entry, { oid: hash, lfs: { ...lfsOf(entry), oid: hash }, xetHash: hash }))
+  ]
+]
+
+test.each(WAYS.flatMap(([what, fault]) => UNTOLD.map(([instead, hash]) => [instead, what, fault(hash)] as const)))(
+  '%s instead of %s: a gated repository says what it needs, another is refused, and no byte is asked for',
+  async (instead, _, fault) => {
+    for (const gated of ['manual', false] as const) {
+      const fake = await fakeHub({ repos: [{ ...repo, gated }], tokens: ['in'] }, [{ stage: 'tree', fault }])
+      const isGated = gated !== false || instead.endsWith('asterisks')
+      for (const token of ['', 'in']) {
+        const error = await caught(hubOf(fake, { token, tokenName: 'MY_TOKEN' }).listing(repo.id))
+        expect(error).toMatchObject(
+          isGated
+            ? { code: 'E_SOURCE_FORBIDDEN', reason: 'gated' }
+            : { code: 'E_NOT_IMPORTABLE', reason: 'bad-listing' }
+        )
+        const { message } = error as HubError
+        expect(message).toContain('does not tell the hash of')
+        if (isGated)
+          expect(message).toMatch(token === '' ? /accept .* then set MY_TOKEN/ : /accept .* account of MY_TOKEN/)
+      }
+      expect(fake.requests.every(({ stage }) => stage === 'info' || stage === 'tree')).toBe(true)
+    }
+  }
+)
+
+test('a large file of a gated repository without its place in large-file storage has an untold hash: the one there is of its pointer', async () => {
+  const content = { seed: 4, sizeBytes: 11 << 20 }
+  const withoutLfs: FakeHubFault = { kind: 'tree', edit: (all) => all.map(({ lfs: _, ...entry }) => entry) }
+  const files = [{ path: 'big.gguf', content }, ...repo.files]
+  const fake = await fakeHub({ repos: [{ ...repo, files, gated: 'auto' }] }, [{ stage: 'tree', fault: withoutLfs }])
+  await expect(hubOf(fake).listing(repo.id)).rejects.toMatchObject({ reason: 'gated', details: { path: 'big.gguf' } })
+})
+
+test('with access a masked listing is a plain one', async () => {
   const fake = await fakeHub({ repos: [{ ...repo, gated: 'auto', maskHashes: true }], tokens: ['in'] })
   await expect(hubOf(fake).listing(repo.id)).rejects.toMatchObject({ code: 'E_SOURCE_FORBIDDEN', reason: 'gated' })
   expect(await hubOf(fake, { token: 'in' }).listing(repo.id)).toMatchObject({ gated: true, restricted: true })

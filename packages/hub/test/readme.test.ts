@@ -25,7 +25,7 @@ test('the defaults are those that the README promises', async () => {
   expect(api.createHub().endpoint).toBe('https://huggingface.co')
   expect(() => api.createHub({ endpoint: 'ftp://x' })).toThrow(api.HubError)
   expect(() => api.createHub({ token: 'a b' })).toThrow(api.HubError)
-  // A proxy from the environment is used: it sees the request instead of the hub.
+  // a proxy from the environment is used: it sees the request instead of the hub.
   const seen: string[] = []
   const proxy = createServer((socket) => {
     socket.on('error', () => {})

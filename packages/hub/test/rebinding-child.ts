@@ -77,7 +77,7 @@ await scenario('a sink that threads write to', {
   ranges: held.ranges,
   direct: { fd: openSync(`${process.env.SVC_TEST_LOOKUPS}.bytes`, 'w+'), markWritten: () => undefined }
 } as HubSink)
-// as for a catalog's webseed: it redirects to itself, and by then its name leads elsewhere
+// As for a catalog's webseed: it redirects to itself, and by then its name leads elsewhere
 await scenario('an endpoint that a stranger named', createMemorySink(bytes.length), {
   endpoint: `http://rebind.example:${port}`,
   policy: 'internet'

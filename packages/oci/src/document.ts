@@ -8,8 +8,8 @@ import { INDEX_TYPE, MANIFEST_TYPE } from './media-types.ts'
 export const MAX_DOCUMENT_BYTES = 4 << 20
 /** Limit of layers in a manifest and of manifests in an index. */
 const MAX_ENTRIES = 20_000
-/** Nesting of documents; four megabytes of brackets would be parsed for seconds. */
-const MAX_DEPTH = 64
+/** Enough for some 10,000 layers. */
+const BOUNDS = { depth: 64, values: 200_000 }
 
 /** A document's reference to a blob. Only SHA-256 digests are supported. */
 export interface Descriptor {
@@ -89,7 +89,7 @@ export function parseObject(bytes: Uint8Array, what: string): Readonly<Record<st
   if (bytes.length > MAX_DOCUMENT_BYTES) throw malformed(`${what} has more than ${MAX_DOCUMENT_BYTES} bytes`)
   let value: unknown
   try {
-    value = parseJson(bytes, MAX_DEPTH)
+    value = parseJson(bytes, BOUNDS)
   } catch (cause) {
     throw new OciError('E_FORMAT', `${what} is not JSON`, {}, cause)
   }

@@ -1,19 +1,11 @@
 import { createHash } from 'node:crypto'
 import { tarPadding } from '@svc/internal-tar'
 import { digestFromBytes } from '@svc/ref'
-import { type BlobContent, type CopyOptions, contentOfBytes, readContent } from './content.ts'
+import { type BlobContent, type CopyOptions, readContent } from './content.ts'
 import { sealOci } from './document.ts'
 import { OciError } from './errors.ts'
 import { IMAGE_CONFIG_TYPE, IMAGE_LAYER_TYPE, TITLE_ANNOTATION } from './media-types.ts'
-import {
-  contentOfFile,
-  inLayerOrder,
-  licences,
-  type PackedImage,
-  type PackedLayer,
-  type PackInput,
-  packedImage
-} from './pack.ts'
+import { contentOfFile, inLayerOrder, type PackedImage, type PackedLayer, type PackInput, packedImage } from './pack.ts'
 import { TAR_END, tarHeader } from './tar-header.ts'
 
 const IMAGE_FOLDER = 'models'
@@ -27,10 +19,8 @@ const PLATFORM = { architecture: 'amd64', os: 'linux' }
  * @throws OciError `E_UNSUPPORTED`, `E_DIGEST_MISMATCH`; errors of the file system as they are
  */
 export async function packImage(input: PackInput, options: CopyOptions = {}): Promise<PackedImage> {
-  if (input.files.length === 0) throw new OciError('E_UNSUPPORTED', 'a model without files cannot be packed')
   const layers: PackedLayer[] = []
   for (const file of inLayerOrder(input.files)) layers.push(await tarLayer(file.name, contentOfFile(file), options))
-  for (const { name, bytes } of licences(input)) layers.push(await tarLayer(name, contentOfBytes(bytes), options))
   const config = sealOci(IMAGE_CONFIG_TYPE, {
     ...PLATFORM,
     config: {},

@@ -1,5 +1,5 @@
 import type { Sha256Digest } from '@svc/ref'
-import { type BlobContent, contentOfBytes } from './content.ts'
+import type { BlobContent } from './content.ts'
 import { type Descriptor, descriptorOf, type OciDocument, sealOci } from './document.ts'
 import { OciError } from './errors.ts'
 import {
@@ -21,7 +21,7 @@ export interface PackFile {
   readonly name: string
   readonly sizeBytes: number
   readonly digest: Sha256Digest
-  /** Kind of the manifest's entry (`weights.gguf`, `tokenizer`, …); for an unpacked file that of its tar. */
+  /** Kind of the manifest's entry (`weights.gguf`, `tokenizer`, …); for an unpacked file that of its tar; `licence`, `companion`. */
   readonly kind: string
   readonly role?: string | undefined
   /** Absolute path of the file. It is hashed again while it is written or sent. */
@@ -66,21 +66,17 @@ export interface PackedImage {
   readonly isWithheld?: boolean | undefined
 }
 
+/** Texts in a manifest's annotations that are among the files: they are not annotations of the image as well. */
 const LICENCE_FILE = 'svc.license.file.'
 
 /**
  * Packs a model as ModelPack does, with one raw layer per file, so that the layer's digest is the file's own. Weights
- * come first, in the given order, since some consumers take the first layer for the model. Licence texts, which a
- * manifest carries as annotations, become files again. Nothing depends on the time, the user or the machine: equal
- * input gives equal bytes.
- * @throws OciError `E_UNSUPPORTED` for a model without files
+ * come first, in the given order, since some consumers take the first layer for the model. Nothing depends on the time,
+ * the user or the machine: equal input gives equal bytes.
+ * @throws OciError `E_UNSUPPORTED` for a model without files, or with a name that would lead out of a folder
  */
 export function packArtifact(input: PackInput): PackedImage {
-  if (input.files.length === 0) throw new OciError('E_UNSUPPORTED', 'a model without files cannot be packed')
-  const layers: PackedLayer[] = [
-    ...inLayerOrder(input.files).map((file) => layerOf(useOf(file), file.name, contentOfFile(file))),
-    ...licences(input).map(({ name, bytes }) => layerOf('doc', name, contentOfBytes(bytes)))
-  ]
+  const layers = inLayerOrder(input.files).map((file) => layerOf(useOf(file), file.name, contentOfFile(file)))
   const config = sealOci(MODEL_CONFIG_TYPE, modelConfig(input, layers))
   return packedImage(input, config, layers, { artifactType: MODEL_ARTIFACT_TYPE })
 }
@@ -109,24 +105,17 @@ export const contentOfFile = ({ digest, sizeBytes, path }: PackFile): BlobConten
   segments: [{ path, sizeBytes }]
 })
 
-/** The licence texts in a manifest's annotations as files, sorted by name; not those that are files already. */
-export const licences = ({
-  annotations,
-  files
-}: Pick<PackInput, 'annotations' | 'files'>): { name: string; bytes: Uint8Array }[] =>
-  Object.entries(annotations)
-    .filter(([key]) => key.startsWith(LICENCE_FILE))
-    .filter(([key]) => !files.some(({ name }) => name === key.slice(LICENCE_FILE.length)))
-    .sort(([a], [b]) => (a < b ? -1 : 1))
-    .map(([key, text]) => ({ name: key.slice(LICENCE_FILE.length), bytes: Buffer.from(text) }))
-
 const isText = (name: string): boolean =>
   /(?:^|\/)(?:README|LICEN[CS]E|COPYING|NOTICE)[^/]*$|\.(?:md|rst|pdf)$/i.test(name)
 
+/** Roles of files beside the weights that runtimes load as weights. */
+const LOADED_ROLES: ReadonlySet<string> = new Set(['vision-projector', 'draft', 'adapter'])
+
 function useOf({ kind, role, name }: Pick<PackFile, 'kind' | 'role' | 'name'>): LayerUse {
   if (kind === 'weights.gguf' || kind === 'weights.safetensors') return 'weight'
-  if (kind === 'weights.aux') return role === 'vision-projector' ? 'weight' : 'weight.config'
+  if (kind === 'weights.aux') return LOADED_ROLES.has(role ?? '') ? 'weight' : 'weight.config'
   if (kind === 'code') return 'code'
+  if (kind === 'licence') return 'doc'
   if (kind === 'companion') return name.endsWith('.py') ? 'code' : isText(name) ? 'doc' : 'weight.config'
   return kind === 'adapter' && name.endsWith('.safetensors') ? 'weight' : 'weight.config'
 }
@@ -137,8 +126,23 @@ function rank(file: PackFile): number {
   return file.kind === 'adapter' ? 2 : 0
 }
 
-/** A stable sort: shards keep their order. */
-export const inLayerOrder = (files: readonly PackFile[]): PackFile[] => [...files].sort((a, b) => rank(a) - rank(b))
+/**
+ * A stable sort: shards keep their order. @throws OciError `E_UNSUPPORTED` if there are no files, or one has a name that
+ * would lead out of the folder into which a client unpacks them
+ */
+export function inLayerOrder(files: readonly PackFile[]): PackFile[] {
+  if (files.length === 0) throw new OciError('E_UNSUPPORTED', 'a model without files cannot be packed')
+  for (const { name } of files)
+    if (!IS_BELOW.test(name))
+      throw new OciError(
+        'E_UNSUPPORTED',
+        `${JSON.stringify(name.slice(0, 200))} cannot be the name of a file in an image`
+      )
+  return [...files].sort((a, b) => rank(a) - rank(b))
+}
+
+/** Without empty, `.` and `..` segments, backslashes and control characters. */
+const IS_BELOW = /^(?!.*(?:^|\/)\.{0,2}(?:\/|$))[^\\\0-\x1f\x7f]+$/
 
 const layerOf = (use: LayerUse, name: string, content: BlobContent): PackedLayer => ({
   descriptor: {
@@ -173,7 +177,7 @@ function modelConfig({ annotations, ref, model = {} }: PackInput, layers: readon
   }
 }
 
-/** The manifest's annotations without the licence texts, with the pin and the name added; sorted. */
+/** The manifest's annotations without the licence texts, which are files, with the pin and the name added; sorted. */
 function manifestAnnotations({ annotations, manifestDigest, ref, isWithheld }: PackInput): Record<string, string> {
   const own = Object.entries(annotations).filter(([key]) => !key.startsWith(LICENCE_FILE))
   const licence = annotations['svc.license']

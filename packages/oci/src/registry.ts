@@ -1,5 +1,5 @@
 import { type Clock, systemClock } from '@svc/internal-clock'
-import { type ByteSpan, parseRetryAfter, type Response } from '@svc/internal-http'
+import { type ByteSpan, parseJson, parseRetryAfter, type Response } from '@svc/internal-http'
 import { isDigest, type Sha256Digest } from '@svc/ref'
 import { type Credentials, findCredentials } from './credentials.ts'
 import { digestOf, MAX_DOCUMENT_BYTES, type OciDocument } from './document.ts'
@@ -190,7 +190,7 @@ export class Repository {
 /** The first message of a registry's error document, truncated. */
 function reasonIn(bytes: Uint8Array): string | undefined {
   try {
-    const { errors } = JSON.parse(Buffer.from(bytes).toString('utf8')) as {
+    const { errors } = parseJson(bytes, { values: 1_000 }) as {
       errors?: { code?: unknown; message?: unknown }[]
     }
     const [first] = errors ?? []

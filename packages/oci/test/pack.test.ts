@@ -5,6 +5,7 @@ import { digestFromHex } from '@svc/ref'
 import Schema from 'typebox/schema'
 import { describe, expect, it } from 'vitest'
 import { parseOciManifest } from '../src/document.ts'
+import { packImage } from '../src/image.ts'
 import { type PackInput, packArtifact } from '../src/pack.ts'
 import { modelOf } from '../src/unpack.ts'
 
@@ -26,7 +27,8 @@ const INPUT: PackInput = {
     file('mmproj-f16.gguf', 'weights.aux', 'vision-projector'),
     file('tokenizer.json', 'tokenizer'),
     file('lora/adapter_model.safetensors', 'adapter'),
-    file('modeling_x.py', 'code', 'model')
+    file('modeling_x.py', 'code', 'model'),
+    file('LICENSE', 'licence')
   ],
   annotations: {
     'svc.hf.repo': 'Org/Name',
@@ -99,6 +101,21 @@ describe('packArtifact', () => {
 
   it('refuses a model without files', () => {
     expect(() => packArtifact({ ...INPUT, files: [] })).toThrow(expect.objectContaining({ code: 'E_UNSUPPORTED' }))
+  })
+
+  it.each(['../x', '/etc/x', 'a/../../x', 'a//x', './x', 'a\\x', 'a\nb', 'a\0', '', '..', '.', 'a/..'])(
+    'refuses the name %j, which would lead a client out of its folder',
+    async (name) => {
+      const input = { ...INPUT, files: [...INPUT.files, file(name, 'licence')] }
+      expect(() => packArtifact(input)).toThrow(expect.objectContaining({ code: 'E_UNSUPPORTED' }))
+      await expect(packImage(input)).rejects.toMatchObject({ code: 'E_UNSUPPORTED' })
+    }
+  )
+
+  it('packs no file that is not in the list, whatever the annotations say', () => {
+    const annotations = { ...INPUT.annotations, 'svc.license.file.../../evil.py': 'x' }
+    const { layers } = packArtifact({ ...INPUT, annotations })
+    expect(layers.map(({ descriptor }) => descriptor)).toEqual(packed.layers.map(({ descriptor }) => descriptor))
   })
 })
 

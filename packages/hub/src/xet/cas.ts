@@ -39,6 +39,8 @@ const MAX_TOKEN_LENGTH = 16_000
 const SAFETY_MS = 60_000
 /** Without an answer the file is fetched as a whole, so it is not worth as many tries as a download. */
 const TRIES = 3
+/** Enough for the chunks whose lengths are given, and for 10,000 xorbs. */
+const BOUNDS = { values: 200_000, keys: 10_000 }
 const MAX_ACCESSES = 16
 const MAX_LINE_BYTES = 1_024
 
@@ -141,7 +143,7 @@ export class Cas {
     if (response.status !== 200) throw this.#refused(response, about)
     try {
       if (!isIdentity(response.headers)) throw new XetAnswerError('an answer is encoded')
-      return parseJson(await response.bytes(maxBytes))
+      return parseJson(await response.bytes(maxBytes), BOUNDS)
     } catch (error) {
       const isTooLarge = (error as { code?: unknown }).code === 'ERR_TOO_LARGE'
       if (isTooLarge || error instanceof SyntaxError || error instanceof TypeError)

@@ -3,7 +3,7 @@ import { seededRandom } from '@svc/testkit/fake-hub-faults'
 import { expect, test } from 'vitest'
 import { XetAnswerError } from '../../src/xet/answer-error.ts'
 import { decodeLz4Frame } from '../../src/xet/lz4-frame.ts'
-// made by lz4 4.4.5 for Python
+// Made by lz4 4.4.5 for Python
 import frames from './lz4-frames.json' with { type: 'json' }
 
 const sha256 = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex')

@@ -16,7 +16,7 @@ export type Rank = () => number | undefined
  * Invariant: there are waiters only while all places are taken.
  */
 export class Gate {
-  readonly #width: number
+  #width: number
   readonly #abortErrorOf: AbortErrorOf
   #held = 0
   readonly #waiters = new Map<(release: Release) => void, Rank | undefined>()
@@ -33,6 +33,12 @@ export class Gate {
 
   get waiting(): number {
     return this.#waiters.size
+  }
+
+  /** Holders beyond a smaller width keep their places; waiters get those of a larger one at once. */
+  resize(width: number): void {
+    this.#width = width
+    this.#admit()
   }
 
   /** Waits for a place. @throws the abort error, by default the signal's reason */
@@ -71,6 +77,12 @@ export class Gate {
       if (!held) return
       held = false
       this.#held--
+      this.#admit()
+    }
+  }
+
+  #admit(): void {
+    while (this.#held < this.#width) {
       const next = this.#next()
       if (next === undefined) return
       this.#leave(next)

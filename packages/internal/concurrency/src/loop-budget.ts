@@ -95,7 +95,7 @@ export class LoopBudget {
 
   async #endTurn(): Promise<void> {
     this.#endMs = undefined
-    // Those that wait again meanwhile are behind the others, for the turn after this one.
+    // those that wait again meanwhile are behind the others, for the turn after this one.
     for (const [task, user] of [...this.#waiting]) {
       if (this.isOver(user)) break
       if (!this.#waiting.delete(task)) continue

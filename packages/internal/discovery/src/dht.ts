@@ -48,7 +48,7 @@ export class DhtNode {
   /** @throws the system's error when the port is unavailable. */
   static async start(options: DhtOptions, clock: Clock = systemClock): Promise<DhtNode> {
     const nodes = options.bootstrap.map(tryParseAddress).filter((node) => node !== undefined)
-    // A DHT with private bootstrap nodes only is a private one.
+    // a DHT with private bootstrap nodes only is a private one.
     const isPrivate = nodes.length > 0 && nodes.every((node) => isIP(node.host) !== 0 && !isPublicAddress(node.host))
     const dht = new DHT({
       bootstrap: nodes.length > 0 ? nodes.map((node) => `${node.host}:${node.port}`) : false,
@@ -59,7 +59,7 @@ export class DhtNode {
         clock
       )
     })
-    // Errors of single lookups do not matter; those of the socket end announcing only.
+    // errors of single lookups do not matter; those of the socket end announcing only.
     dht.on('error', () => undefined)
     dht.on('warning', () => undefined)
     try {
@@ -97,7 +97,7 @@ export class DhtNode {
         entry.timer = this.#clock.after(entry.taken > 0 ? REANNOUNCE_MS : retryMs, round)
         retryMs = entry.taken > 0 ? FIRST_RETRY_MS : Math.min(REANNOUNCE_MS, retryMs * 2)
       }
-      // A lookup that is not possible yet (no nodes) calls back with an error, and is retried.
+      // a lookup that is not possible yet (no nodes) calls back with an error, and is retried.
       if (port === undefined) this.#dht.lookup(infohash, again)
       else this.#dht.announce(infohash, port, () => over() || this.#dht.lookup(infohash, again))
     }

@@ -1,7 +1,7 @@
 import { request as httpRequest, type IncomingMessage } from 'node:http'
 import { request as httpsRequest } from 'node:https'
 import { isIP } from 'node:net'
-import { redirectTarget } from '@svc/internal-http'
+import { followRedirects, headerOf, RedirectError, type Redirecting } from '@svc/internal-http'
 import {
   DialGuard,
   type DialPolicy,
@@ -35,27 +35,53 @@ export async function announceHttp(
   signal: AbortSignal
 ): Promise<Announced> {
   const query = queryOf(announce)
-  let target = tracker
   let mayDial = policy
-  for (let hops = 0; ; hops++) {
-    const response = await get(target, query, mayDial, signal)
-    const address = response.socket.remoteAddress ?? ''
-    const byPrivate = !isPublicAddress(address)
-    const status = response.statusCode ?? 0
-    if (status === 200) return { ...parseAnnounced(await body(response)), byPrivate }
-    response.destroy()
-    const next = redirectTarget(target.url, status, response.headers.location)
-    if (next === undefined) throw new Error(`it responded with status ${status}`)
-    if (hops === MAX_REDIRECTS) throw new Error(`it redirects more than ${MAX_REDIRECTS} times`)
-    target = redirected(next, query)
-    mayDial = policyOfAddresses([address])
+  const ask = async (url: URL): Promise<TrackerAnswer> => {
+    const target = url === tracker.url ? tracker : redirected(url, query)
+    const answer = new TrackerAnswer(await get(target, query, mayDial, signal))
+    mayDial = policyOfAddresses([answer.address])
+    return answer
+  }
+  const { response, status, address } = await followRedirects(tracker.url, MAX_REDIRECTS, ask).then(
+    (answer) => answer as TrackerAnswer,
+    (error: unknown) => {
+      throw error instanceof RedirectError ? new Error(`it ${error.message}`, { cause: error }) : error
+    }
+  )
+  if (status === 200) return { ...parseAnnounced(await body(response)), byPrivate: !isPublicAddress(address) }
+  response.destroy()
+  throw new Error(`it responded with status ${status}`)
+}
+
+class TrackerAnswer implements Redirecting {
+  readonly response: IncomingMessage
+  readonly status: number
+  /** Who answered. */
+  readonly address: string
+
+  constructor(response: IncomingMessage) {
+    this.response = response
+    this.status = response.statusCode ?? 0
+    this.address = response.socket.remoteAddress ?? ''
+  }
+
+  header(name: string): string | undefined {
+    return headerOf(this.response.headers, name)
+  }
+
+  async discard(): Promise<void> {
+    this.destroy()
+  }
+
+  destroy(): void {
+    this.response.destroy()
   }
 }
 
 function redirected(url: URL, query: string): TrackerUrl {
   const to = tryParseTrackerUrl(url.href)
   if (to === undefined) throw new Error('it redirects to a URL that is not a tracker')
-  // Trackers may or may not repeat our query, which is added again.
+  // trackers may or may not repeat our query, which is added again.
   const { searchParams } = to.url
   for (const key of new URLSearchParams(query).keys()) if (searchParams.has(key)) searchParams.delete(key)
   return to
@@ -151,7 +177,7 @@ function peersOf(value: BencodeValue | undefined, addressBytes: 4 | 16): PeerAdd
     const host = text(peer.get('ip'))
     const port = peer.get('port')
     if (host === undefined || typeof port !== 'number' || !isPort(port)) return []
-    // Addresses only: resolving a name would mean a lookup on behalf of a stranger.
+    // addresses only: resolving a name would mean a lookup on behalf of a stranger.
     return isIP(host) !== 0 && isHost(host) ? [{ host, port }] : []
   })
 }

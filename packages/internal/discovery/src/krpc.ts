@@ -142,7 +142,7 @@ function resultOf(fields: BencodeDictionary, allowPrivate: boolean): Body | unde
   if (fields.has('values')) {
     const values = fields.get('values')
     if (!Array.isArray(values) || values.length > MAX_VALUES) return undefined
-    // Those of 18 bytes are IPv6, which the library does not support.
+    // those of 18 bytes are IPv6, which the library does not support.
     result.values = (values as readonly BencodeValue[])
       .map((value) => exactly(value, 6))
       .filter((value) => value !== undefined && mayBeNamed(value, allowPrivate)) as Uint8Array[]

@@ -92,7 +92,7 @@ class OneTracker {
       const next = this.#next
       this.#next = undefined
       if (next !== undefined) this.announce(next)
-      // Until a tracker has answered, announces say that we have just started.
+      // until a tracker has answered, announces say that we have just started.
       else this.#timer = this.#clock.after(waitMs, () => this.announce(this.#known ? undefined : 'started'))
     })
   }

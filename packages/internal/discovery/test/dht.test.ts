@@ -11,7 +11,7 @@ const ID = Buffer.alloc(20, 7)
 
 test('lookups of a torrent without peers start after 2 s and back off to 15 minutes', async () => {
   const clock = new VirtualClock()
-  // The whole DHT: a node that knows nobody.
+  // the whole DHT: a node that knows nobody.
   const other = createSocket('udp4')
   let lookups = 0
   other.on('message', (bytes, { port, address }) => {

@@ -40,7 +40,7 @@ function announce(url: string, infohash: Uint8Array, port: number): { found: Pee
   return { found, warnings }
 }
 
-// its list is read by a thread: whom it refuses before that asks again after 15 s
+// Its list is read by a thread: whom it refuses before that asks again after 15 s
 const heard = { timeout: 45_000 }
 
 test.skipIf(!haveOpentracker)('opentracker with an allow list: over HTTP and UDP', { timeout: 120_000 }, async () => {

@@ -93,7 +93,7 @@ export class DurableFolders {
       try {
         await syncFolder(this.#port, dirname(folder))
       } catch (error) {
-        // A second sync might succeed although the entry was lost: the next attempt has to start with a new folder.
+        // a second sync might succeed although the entry was lost: the next attempt has to start with a new folder.
         if (made) await this.#port.rmdir(folder).catch(() => undefined)
         throw error
       }

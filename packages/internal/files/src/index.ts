@@ -6,7 +6,7 @@ export {
   loadFilePort,
   nodeFilePort
 } from './file-port.ts'
-export { processStart, tryFlock } from './flock.ts'
+export { isRunning, processStart, thisMachine, tryFlock } from './flock.ts'
 export { DurableFolders, makeFolders, makeFoldersSync, syncFolder, syncFolderSync } from './folder.ts'
 export { type CopyInput, type CopyOptions, copyVerified, readChunks, readFully, writeAt } from './handle.ts'
 export { isLinkRefused } from './link-refused.ts'

@@ -40,7 +40,7 @@ test('each level is synced once, even if it already existed', async () => {
   await first.make(join(root, 'a', 'b'))
   await first.make(join(root, 'a'))
   expect(syncs()).toBe(2)
-  // A predecessor that was killed may have made a folder and not synced it.
+  // a predecessor that was killed may have made a folder and not synced it.
   await new DurableFolders(port, root).make(join(root, 'a', 'b'))
   expect(syncs()).toBe(4)
   await expect(first.make(join(root, '..', 'elsewhere'))).rejects.toBeInstanceOf(RangeError)
@@ -65,7 +65,7 @@ test('a caller that arrives while a folder is made waits until it is durable', a
   await expect(first).rejects.toMatchObject({ code: 'EIO' })
   await second
   expect(over).toEqual(['second failed'])
-  // What could not be made durable is gone: the next try makes it anew, and syncs anew.
+  // what could not be made durable is gone: the next try makes it anew, and syncs anew.
   expect(existsSync(target)).toBe(false)
 })
 

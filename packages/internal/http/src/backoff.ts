@@ -2,10 +2,10 @@ import { systemClock } from '@svc/internal-clock'
 
 /**
  * What to do after a failed attempt: `retry` again after a pause · `wait` the server asked to wait · `final` a retry is
- * useless · `stale-url` the signed URL no longer serves: resolve again · `wrong` the bytes offered are not those expected ·
+ * useless · `busy` as `retry`, since the source takes no more requests now · `stale-url` the signed URL no longer serves: resolve again · `wrong` the bytes offered are not those expected ·
  * `changed` the representation changed between two ranges · `no-ranges` the server ignores Range: read the whole file in one stream.
  */
-export type DownloadErrorKind = 'retry' | 'wait' | 'final' | 'stale-url' | 'wrong' | 'changed' | 'no-ranges'
+export type DownloadErrorKind = 'retry' | 'busy' | 'wait' | 'final' | 'stale-url' | 'wrong' | 'changed' | 'no-ranges'
 
 /** A failed attempt: its kind, and the error to report if it was the last one. */
 export class DownloadError<E extends Error = Error> extends Error {
@@ -85,7 +85,7 @@ export class Backoff {
     if (failure.kind === 'wait') return await this.#waitForRate(failure, signal)
     this.#failures++
     if (failure.kind === 'final' || this.#failures >= this.#timings.tries) throw failure.error
-    // Signed URLs expire regularly: the first time, ask for a new one at once.
+    // signed URLs expire regularly: the first time, ask for a new one at once.
     if (failure.kind === 'stale-url' && this.#failures === 1) return
     const asked = Math.min(failure.waitMs ?? 0, 2 * this.#timings.maxDelayMs)
     await this.#pause('retry', Math.max(backoffMs(this.#timings, this.#failures), asked), failure, signal)

@@ -3,7 +3,7 @@ import { Lazy } from '@svc/internal-concurrency'
 import { DialGuard, type DialPolicy } from '@svc/internal-net'
 import type { Dispatcher } from 'undici'
 import { SLOW_MS } from './min-rate.ts'
-import { RedirectError, redirectTarget } from './redirect.ts'
+import { followRedirects } from './redirect.ts'
 import { type Response, ResponseHandler, type ResponseTimings } from './response.ts'
 
 /**
@@ -109,23 +109,18 @@ export class HttpClient {
    * `onAnswer`
    */
   async follow(first: URL, { signal, redirects, hop, onAnswer }: RedirectOptions): Promise<Response | URL> {
-    let url = first
-    for (let hops = 0; ; hops++) {
+    return followRedirects(first, redirects, async (url) => {
       const how = await hop(url)
-      if (how === undefined) return url
+      if (how === undefined) return undefined
       const response = await this.send({ url, signal, ...how })
       try {
         onAnswer?.(response)
-        const next = redirectTarget(url, response.status, response.header('location'))
-        if (next === undefined) return response
-        if (hops === redirects) throw new RedirectError(next, `redirects to more than ${redirects} addresses in a row`)
-        await response.discard()
-        url = next
+        return response
       } catch (error) {
         response.destroy()
         throw error
       }
-    }
+    })
   }
 
   /** Aborts what is under way. */

@@ -3,6 +3,7 @@ import { forEachLimited, type Gate, orAbort, type Rank } from '@svc/internal-con
 import { Backoff, type BackoffTimings, DownloadError, type RetryWait } from './backoff.ts'
 import { BodyRangeError, type ByteSpan, bodyRange } from './body-range.ts'
 import { MinRate } from './min-rate.ts'
+import type { HostTurn, Paces } from './pace.ts'
 import type { Response } from './response.ts'
 
 /** A file under construction, written in any order, that knows what it holds. */
@@ -21,8 +22,14 @@ export interface RangeSource {
   /**
    * Requests a span, or the whole file. Undefined: the source has fetched the span by itself, and called `written` for what it wrote, in
    * order.
+   * @param turn to be taken at each host before it is asked, if the download has a pace
    */
-  open(span: ByteSpan | undefined, signal: AbortSignal, written: (end: number) => void): Promise<Response | undefined>
+  open(
+    span: ByteSpan | undefined,
+    signal: AbortSignal,
+    written: (end: number) => void,
+    turn: HostTurn | undefined
+  ): Promise<Response | undefined>
   /** @throws DownloadError for an answer other than a 200 or 206, or one that is refused */
   check?(response: Response): void
   /** What any other failure means: a DownloadError, or what ends the download. `url` is undefined if nobody answered. */
@@ -45,7 +52,9 @@ interface DownloadSettings {
   readonly writeBytes?: number
   /** Each request takes a place in it. */
   readonly lane?: Gate | undefined
-  /** Among those that wait for one. */
+  /** Of the hosts that the source asks: in it, each request takes a place there too. */
+  readonly paces?: Paces | undefined
+  /** Among those that wait for a place. */
   readonly rank?: Rank | undefined
 }
 
@@ -119,9 +128,11 @@ class Download {
         if (error instanceof SinkFailure) throw error.cause
         if (!(error instanceof DownloadError)) throw error
         if (error.kind === 'no-ranges' && !this.#oneStream) this.#oneStream = true
-        else if (error.kind === 'changed' && !restarted) {
-          restarted = true
+        else if (error.kind === 'changed') {
+          // nobody knows which of the bytes are of which file, also later
           this.#sink.unmark?.(0, this.#sink.sizeBytes)
+          if (restarted) throw error.error
+          restarted = true
         } else throw error.error
       }
     }
@@ -140,7 +151,7 @@ class Download {
   }
 
   async #piece(piece: Piece, signal: AbortSignal): Promise<void> {
-    const { timings, onWaiting, lane, rank } = this.#settings
+    const { timings, onWaiting, lane, rank, paces } = this.#settings
     const backoff = new Backoff(timings, onWaiting)
     const rate = new MinRate()
     while (this.#oneStream ? this.#gaps().length > 0 : piece.start < piece.end) {
@@ -148,14 +159,14 @@ class Download {
       const begin = rate.pause()
       const attempt = (): Promise<void> => {
         begin()
-        return this.#attempt(piece, signal)
+        return this.#inTurn(piece, signal, paces?.turn(rank))
       }
       try {
         await (lane === undefined ? attempt() : lane.run(signal, attempt, rank))
       } catch (error) {
         signal.throwIfAborted()
         if (!(error instanceof DownloadError) || error.kind === 'no-ranges' || error.kind === 'changed') throw error
-        // Progress of any range shows that the source works; a range that fails on its own uses up its attempts when
+        // progress of any range shows that the source works; a range that fails on its own uses up its attempts when
         // the others are done. A trickle does not count: it would never end.
         if (rate.keepsUpWith(this.#bytesDone - before)) backoff.progress()
         await backoff.after(error, signal)
@@ -163,19 +174,37 @@ class Download {
     }
   }
 
-  async #attempt(piece: Piece, signal: AbortSignal): Promise<void> {
+  /** An attempt that ends early, without an error, if its host is to get fewer requests. */
+  async #inTurn(piece: Piece, outer: AbortSignal, turn: HostTurn | undefined): Promise<void> {
+    if (turn === undefined) return this.#attempt(piece, outer, turn)
+    turn.keepsOn = this.#oneStream
+    let outcome: Parameters<HostTurn['end']>[0] = 'failed'
+    try {
+      await this.#attempt(piece, AbortSignal.any([outer, turn.signal]), turn)
+      outcome = 'done'
+    } catch (error) {
+      if (turn.signal.aborted && error === turn.signal.reason) return
+      if (error instanceof DownloadError && (error.kind === 'busy' || error.kind === 'wait'))
+        outcome = { refusedMs: error.waitMs ?? 0 }
+      throw error
+    } finally {
+      turn.end(outcome)
+    }
+  }
+
+  async #attempt(piece: Piece, signal: AbortSignal, turn: HostTurn | undefined): Promise<void> {
     const { sizeBytes } = this.#sink
     const span = this.#oneStream || (piece.start === 0 && piece.end === sizeBytes) ? undefined : { ...piece }
     let response: Response | undefined
     try {
-      response = await this.#source.open(span, signal, (end) => this.#wrote(piece, end))
+      response = await this.#source.open(span, signal, (end) => this.#wrote(piece, end, turn), turn)
       if (response === undefined) return
       this.#source.check?.(response)
       const body = bodyRange(response, span ?? { start: 0, end: sizeBytes }, sizeBytes)
       if (span !== undefined && response.status === 200) this.#takeOneStream()
       if (span === undefined && body.end < sizeBytes)
         throw new BodyRangeError('range', 'sends a part of the file, although all of it was requested')
-      await this.#fill(piece, body, response)
+      await this.#fill(piece, body, response, turn)
     } catch (error) {
       void response?.discard()
       signal.throwIfAborted()
@@ -190,14 +219,16 @@ class Download {
     this.#oneStream = true
   }
 
-  #wrote(piece: Piece, end: number): void {
-    this.#bytesDone += end - piece.start
+  #wrote(piece: Piece, end: number, turn: HostTurn | undefined): void {
+    const count = end - piece.start
+    this.#bytesDone += count
+    turn?.took(count)
     piece.start = end
     this.#settings.onProgress?.(this.#bytesDone)
   }
 
   /** Puts the bytes of a body into the gaps that need them. What came before a failure is written: the next attempt goes on after it. */
-  async #fill(piece: Piece, body: ByteSpan, response: Response): Promise<void> {
+  async #fill(piece: Piece, body: ByteSpan, response: Response, turn: HostTurn | undefined): Promise<void> {
     const gaps: [number, number][] = this.#oneStream ? this.#gaps() : [[body.start, body.end]]
     const largest = Math.max(...gaps.map(([start, end]) => end - start))
     const buffer = new Uint8Array(Math.min(this.#settings.writeBytes ?? WRITE_BYTES, largest))
@@ -216,6 +247,7 @@ class Download {
     }
     try {
       for await (const chunk of response) {
+        turn?.took(chunk.length)
         if (at + chunk.length > body.end) throw new Error('the body is longer than its header says')
         for (let rest = chunk; rest.length > 0; ) {
           const [from, to] = gaps[0] ?? [body.end, body.end]

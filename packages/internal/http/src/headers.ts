@@ -31,7 +31,7 @@ export function rateLimitWaitMs(headers: Headers, nowMs: number): number | undef
   const reset = headerOf(headers, 'ratelimit-reset')
   if (reset !== undefined && /^\d{1,9}$/.test(reset)) found.push(Number(reset) * 1000)
   const rate = headerOf(headers, 'ratelimit') ?? ''
-  // There may be several policies; those with requests left do not matter.
+  // there may be several policies; those with requests left do not matter.
   for (const policy of rate.split(/,(?=\s*")/)) {
     const remaining = /(?:;\s*r|remaining)=(\d{1,9})/.exec(policy)?.[1]
     const wait = /(?:;\s*t|reset)=(\d{1,9})/.exec(policy)?.[1]

@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Clock, Timer } from '@svc/internal-clock'
 import { type Headers, headerOf } from './headers.ts'
 import { leastBytesIn } from './min-rate.ts'
@@ -71,7 +72,11 @@ export class Response implements AsyncIterable<Uint8Array> {
     try {
       for (;;) {
         const chunk = await this.#body.next()
-        if (chunk === undefined) return
+        if (chunk === undefined) {
+          // only then does undici have the connection for the next request, instead of opening another
+          await nextTurn()
+          return
+        }
         yield chunk
       }
     } finally {
@@ -175,7 +180,7 @@ export class ResponseHandler {
     }
   }
 
-  // Started here rather than at the dispatch: waiting for a free connection is not a stall.
+  // started here rather than at the dispatch: waiting for a free connection is not a stall.
   onRequestStart(controller: Controller): void {
     this.#controller = controller
     if (this.#error !== undefined) return controller.abort(new Error('no longer wanted'))

@@ -12,7 +12,7 @@ export function isHost(text: string): boolean {
   if (isIP(text) !== 0) return !text.includes('%')
   if (text.length === 0 || text.length > MAX_NAME_CHARACTERS) return false
   const labels = text.split('.')
-  // A trailing dot makes a name absolute. A last label of digits is an IPv4 address in an unusual spelling, or invalid.
+  // a trailing dot makes a name absolute. A last label of digits is an IPv4 address in an unusual spelling, or invalid.
   if (labels.length > 1 && labels.at(-1) === '') labels.pop()
   return labels.every((label) => LABEL.test(label)) && !/^(?:\d+|0x[0-9a-f]*)$/i.test(labels.at(-1)!)
 }

@@ -5,6 +5,7 @@ export {
   isPublicAddress,
   type PeerAddress,
   parseCompact,
+  parseIPv6,
   tryParseAddress
 } from './address.ts'
 export { BannedPeers } from './banned-peers.ts'

@@ -12,7 +12,7 @@ export class TokenBucket {
 
   constructor(bytesPerSecond: number, nowMs: number) {
     this.bytesPerSecond = bytesPerSecond
-    // Starts nearly empty: an initial burst would exceed the limit over short transfers.
+    // starts nearly empty: an initial burst would exceed the limit over short transfers.
     this.#tokens = 16_384
     this.#at = nowMs
   }

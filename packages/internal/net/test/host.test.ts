@@ -44,7 +44,7 @@ test('connect does not throw for any host that it accepts', () => {
   fc.assert(
     fc.property(fc.oneof(fc.string(), fc.string({ unit: 'binary' }), fc.domain(), fc.ipV6()), (text) => {
       if (!isHost(text)) return
-      // Nothing is sent: a lookup of our own answers, and the socket is gone before it could connect.
+      // nothing is sent: a lookup of our own answers, and the socket is gone before it could connect.
       connect({ host: text, port: 1, lookup: () => undefined }).destroy()
     }),
     { numRuns: 2_000 }

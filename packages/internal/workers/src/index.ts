@@ -1,4 +1,5 @@
 export { type ErrorCodec, plainErrors } from './error-codec.ts'
+export { LimitedThread } from './limited-thread.ts'
 export { yieldToOthers } from './priority.ts'
 export type { Call, Calls, ThreadCallOptions } from './protocol.ts'
 export { supervisedData } from './pulse.ts'

@@ -11,6 +11,6 @@ export function yieldToOthers(nice: number): void {
     // 0 is this thread
     setPriority(0, nice)
   } catch {
-    // A sandbox may refuse this; nothing depends on it.
+    // a sandbox may refuse this; nothing depends on it.
   }
 }

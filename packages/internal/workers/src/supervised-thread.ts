@@ -147,7 +147,7 @@ export class SupervisedThread<Down, Up> {
   }
 
   #crash(worker: Worker, error: Error): void {
-    // An error is followed by an exit: only the first counts.
+    // an error is followed by an exit: only the first counts.
     if (this.#worker !== worker || this.#closing !== undefined) return
     this.#worker = undefined
     this.#watch?.cancel()

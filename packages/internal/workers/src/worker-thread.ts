@@ -81,7 +81,7 @@ export class WorkerThread<Of extends Calls<Of>> {
         const message: Request = { id, op, request, abortable: signal !== undefined }
         worker.postMessage(message, transfer)
       } catch (error) {
-        // The request could not be cloned, so it was never sent.
+        // the request could not be cloned, so it was never sent.
         pending.delete(id)
         if (pending.size === 0) worker.unref()
         reject(error)
@@ -120,7 +120,7 @@ export class WorkerThread<Of extends Calls<Of>> {
     const worker = new Worker(url, {
       workerData,
       execArgv: inheritedArguments(),
-      // Threads share descriptors: one that ends must not close numbers that others may be using by then.
+      // threads share descriptors: one that ends must not close numbers that others may be using by then.
       trackUnmanagedFds: false,
       resourceLimits: {
         ...(youngMib !== undefined && { maxYoungGenerationSizeMb: youngMib }),

@@ -9,6 +9,7 @@ export interface EchoCalls {
   untilAborted: { request: undefined; response: never; progress: 'waiting' }
   die: { request: undefined; response: never }
   exit: { request: undefined; response: never }
+  spin: { request: undefined; response: never }
   which: { request: undefined; response: number }
   owe: { request: undefined; response: void; progress: string }
   pay: { request: undefined; response: void; progress: string }
@@ -35,14 +36,17 @@ serveCalls<EchoCalls>({
     }),
   die: () =>
     new Promise(() => {
-      // Past every handler, as a defect would.
+      // past every handler, as a defect would.
       setImmediate(() => {
         throw new Error('a defect')
       })
     }),
   exit: () => process.exit(3),
+  spin: () => {
+    for (;;);
+  },
   which: () => born,
-  // Reports after its answer, as a defect would.
+  // reports after its answer, as a defect would.
   owe: (_, { progress }) => {
     owed = () => progress('late')
   },

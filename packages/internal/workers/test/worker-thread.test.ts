@@ -16,7 +16,7 @@ function start(options: Partial<ConstructorParameters<typeof WorkerThread>[0]> =
 afterEach(async () => {
   await Promise.all(open.splice(0).map((each) => each.close()))
 })
-// of files before this one in the process: there is room for a few spare threads only
+// Of files before this one in the process: there is room for a few spare threads only
 
 test('answers calls, with progress; transfers bytes', async () => {
   const thread = start()
@@ -51,7 +51,7 @@ for (const way of ['die', 'exit'] as const) {
     const failed = thread.call(way, undefined)
     const pending = thread.call('untilAborted', undefined)
     await expect(failed).rejects.toThrow(Error)
-    // The dead thread's `exit` is still to come when this call goes to the next one.
+    // the dead thread's `exit` is still to come when this call goes to the next one.
     const answers = Promise.all(Array.from({ length: 5 }, () => thread.call('which', undefined)))
     await expect(pending).rejects.toThrow(Error)
     const after = await answers

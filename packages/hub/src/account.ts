@@ -1,0 +1,26 @@
+import { isObject, own } from '@svc/internal-http'
+import { HubError } from './errors.ts'
+import { fetchJson, type ListingOptions } from './listing.ts'
+import type { Net } from './net.ts'
+
+/** Whose token the hub object sends. */
+export interface HubAccount {
+  /** Absent where the hub accepts the token without a name, or does not tell about accounts, as mirrors. */
+  readonly name?: string
+}
+
+/** Asks the hub whose token it is (`GET /api/whoami-v2`). Errors: see `Hub.account`. */
+export async function fetchAccount(net: Net, options: ListingOptions): Promise<HubAccount> {
+  const url = new URL(`${net.endpoint.base}/api/whoami-v2`)
+  try {
+    const { value } = await fetchJson(net, url, { repoId: 'your account' }, options)
+    const name = isObject(value) ? own(value, 'name') : undefined
+    return typeof name === 'string' && /^[\w.-]{1,96}$/.test(name) ? { name } : {}
+  } catch (error) {
+    if (!(error instanceof HubError)) throw error
+    if (error.code === 'E_UNKNOWN_REF') return {}
+    if (error.code !== 'E_SOURCE_FORBIDDEN') throw error
+    const message = `${net.endpoint.origin} rejects the token; make a new one under Settings, Access Tokens`
+    throw new HubError('E_SOURCE_FORBIDDEN', 'token-rejected', message, {}, error)
+  }
+}
