@@ -8,6 +8,6 @@ export default library(
     'sha256-node': 'src/sha256-node.ts',
     'sha256-pure': 'src/sha256-pure.ts'
   },
-  // Whoever loads or bundles the package chooses: see `imports` in package.json.
+  // whoever loads or bundles the package chooses: see `imports` in package.json.
   { ...bundling({ packages: ['@noble/hashes'] }), external: ['#sha256'] }
 )

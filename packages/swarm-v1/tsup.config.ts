@@ -13,14 +13,14 @@ export default library(
     stubs: {
       // WebRTC, with a native library of its own.
       '@thaunknown/simple-peer/lite.js': `${absent} Absent.WEBRTC_SUPPORT = false`,
-      // Trackers and local peer discovery: ours finds the peers.
+      // trackers and local peer discovery: ours finds the peers.
       'bittorrent-tracker': `${absent} export { Absent as Client }`,
       'bittorrent-lsd': absent,
       // uTP (native), UPnP and NAT-PMP.
       './lib/utp.cjs': 'export default {}',
       './utp.cjs': 'export default {}',
       '@silentbot1/nat-api': 'export default undefined',
-      // Blocklists (with an install script), webseeds, HTTP serving, torrents that are made or fetched, folders of files.
+      // blocklists (with an install script), webseeds, HTTP serving, torrents that are made or fetched, folders of files.
       'load-ip-set': 'export default undefined',
       './webconn.js': absent,
       './lib/server.js': `${absent} export { Absent as NodeServer, Absent as BrowserServer }`,

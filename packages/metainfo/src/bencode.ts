@@ -27,7 +27,7 @@ export interface DecodeOptions {
   readonly maxBytes?: number
   /** Nested containers, which are read by recursion; default 100. */
   readonly maxDepth?: number
-  /** Values and keys together; default 2,000,000. */
+  /** Values and keys together; default 400,000. */
   readonly maxTokens?: number
   /**
    * Accept newlines (CR, LF) after the root value: some published `.torrent` files end with one, no message on the wire
@@ -40,6 +40,9 @@ export interface DecodeOptions {
    */
   readonly allowUnsorted?: boolean
 }
+
+/** Each costs more than many bytes of a string do. A file of a torrent takes ten or so. */
+const MAX_TOKENS = 400_000
 
 const DIGIT_0 = 0x30
 const DIGIT_9 = 0x39
@@ -72,7 +75,7 @@ class Decoder {
       throw fail('too-large', maxBytes, `${bytes.length} bytes, and the limit is ${maxBytes}`)
     this.#bytes = bytes
     this.#maxDepth = options.maxDepth ?? 100
-    this.#maxTokens = options.maxTokens ?? 2_000_000
+    this.#maxTokens = options.maxTokens ?? MAX_TOKENS
     this.#allowUnsorted = options.allowUnsorted ?? false
   }
 

@@ -67,7 +67,7 @@ export function defectOfHashRequest(request: HashRequest, shape: TreeShape): str
   const height = treeHeight(shape.sizeBytes)
   if ([baseLayer, index, length, proofLayers].some((value) => !Number.isSafeInteger(value) || value < 0))
     return 'a field is not an unsigned integer'
-  // Whoever asks knows the root already, and a file of one block has only its root.
+  // whoever asks knows the root already, and a file of one block has only its root.
   if (baseLayer > Math.max(0, height - 1)) return 'no such layer below the root'
   if (length < 1 || length > MAX_REQUEST_HASHES) return `a request must be for 1 to ${MAX_REQUEST_HASHES} hashes`
   const levels = rangeLevels(request)

@@ -86,7 +86,7 @@ function parseTree(tree: BencodeValue | undefined, pieceLength: number): Torrent
       const segment = decodeSegment(key, 'path-segment')
       const folded = segment.normalize('NFC')
       if (seen.has(folded))
-        throw metainfoError('path-duplicate', 'two names in one folder are the same after Unicode normalisation')
+        throw metainfoError('path-duplicate', 'two names in one folder are the same after Unicode normalization')
       seen.add(folded)
       const path = prefix === '' ? segment : `${prefix}/${segment}`
       if (node instanceof BencodeDictionary && node.has('')) {

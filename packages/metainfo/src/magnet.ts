@@ -165,7 +165,7 @@ export function formatMagnet(magnet: Partial<MagnetTopics>): string {
   if (magnet.name !== undefined) parameters.push(`dn=${encode(magnet.name)}`)
   for (const url of magnet.trackers ?? []) parameters.push(`tr=${encode(url)}`)
   for (const url of magnet.webseeds ?? []) parameters.push(`ws=${encode(url)}`)
-  // A query may hold a literal colon (RFC 3986 §3.4), and libtorrent does not decode an escaped one here.
+  // a query may hold a literal colon (RFC 3986 §3.4), and libtorrent does not decode an escaped one here.
   for (const peer of magnet.peers ?? []) parameters.push(`x.pe=${encode(peer).replaceAll('%3A', ':')}`)
   return `magnet:?${parameters.join('&')}`
 }

@@ -59,7 +59,7 @@ describe('property: any valid request', () => {
         const reply = file.answer(request)
         expect(reply).toHaveLength(replyLength(request))
         const full = { ...request, proofLayers: treeHeight(file.shape.sizeBytes) - request.baseLayer - 1 }
-        // The root needs no proof: a single hash right below it has no room for one that names its sibling.
+        // the root needs no proof: a single hash right below it has no room for one that names its sibling.
         if (request.length === 1 && full.proofLayers === 0) return
         const proof = file.answer(full)
         expect(verifyReply(full, file.shape, proof, file.root)).toBe(true)

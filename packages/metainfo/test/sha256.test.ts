@@ -63,7 +63,7 @@ test('a bundle for browsers needs no module of Node, and gives the same hashes',
     await build({
       entryPoints: [fileURLToPath(new URL('../src/index.ts', import.meta.url))],
       bundle: true,
-      // Anything from Node is an error here.
+      // anything from Node is an error here.
       platform: 'browser',
       conditions: ['svc-source'],
       format: 'iife',

@@ -14,10 +14,13 @@ export { compareText } from './order.ts'
 export {
   CONFIG_QUANT_FORMATS,
   CONFIG_QUANT_METHODS,
+  isFileQuant,
+  isPlainQuant,
   isQuant,
   isQuantToken,
   QUANT_MAX_CHARS,
-  QUANT_WORDS
+  QUANT_WORDS,
+  unqualified
 } from './quant.ts'
 export {
   type DigestRef,

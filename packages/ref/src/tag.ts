@@ -1,7 +1,7 @@
 import { RefError } from './errors.ts'
 import { foldAscii } from './fold.ts'
 import { quote } from './length.ts'
-import { isQuant } from './quant.ts'
+import { isPlainQuant } from './quant.ts'
 
 const TAG = /^[a-zA-Z0-9_][a-zA-Z0-9._-]{0,127}$/
 
@@ -9,7 +9,7 @@ const TAG = /^[a-zA-Z0-9_][a-zA-Z0-9._-]{0,127}$/
 function banned(text: string): string | undefined {
   const folded = foldAscii(text)
   if (folded.startsWith('sha256-') || folded.startsWith('sha256:')) return 'it looks like a digest'
-  if (folded.startsWith('ud-') || isQuant(folded)) return 'it looks like a quant'
+  if (folded.startsWith('ud-') || isPlainQuant(folded)) return 'it looks like a quant'
   return undefined
 }
 

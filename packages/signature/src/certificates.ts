@@ -53,19 +53,28 @@ function isUnknown({ subs }: Extension): boolean {
 function mayIssue(certificate: X509Certificate, below: number): boolean {
   const { extBasicConstraints, extKeyUsage } = Parsed.parse(certificate.raw)
   const limit = extBasicConstraints?.pathLenConstraint
-  return certificate.ca && extKeyUsage?.keyCertSign !== false && (limit === undefined || limit >= below)
+  const mayIssue = certificate.ca && extKeyUsage?.keyCertSign !== false && isForCode(certificate)
+  return mayIssue && (limit === undefined || limit >= below)
+}
+
+/** @throws SignatureError `certificate` for a certificate that may not sign code, a TLS server's among them */
+export function requireMaySign(der: Buffer): void {
+  requireSigns(parsed(der))
 }
 
 function requireSigns(certificate: X509Certificate): void {
   const usage = Parsed.parse(certificate.raw).extKeyUsage
-  if (usage?.digitalSignature === true || certificate.keyUsage?.includes(CODE_SIGNING) === true) return
-  throw refused('its certificate may not be used to sign')
+  const isForSigning = usage === undefined ? certificate.keyUsage !== undefined : usage.digitalSignature
+  if (!isForSigning || !isForCode(certificate)) throw refused('its certificate may not be used to sign code')
 }
+
+/** An extended key usage leaves no use that it does not list; for an issuer's, those of the certificates below it. */
+const isForCode = ({ keyUsage }: X509Certificate): boolean => keyUsage?.includes(CODE_SIGNING) !== false
 
 function parsed(der: Buffer): X509Certificate {
   try {
     const certificate = new X509Certificate(der)
-    // A certificate that only one of the two parsers accepts is refused.
+    // a certificate that only one of the two parsers accepts is refused.
     Parsed.parse(certificate.raw)
     return certificate
   } catch (cause) {

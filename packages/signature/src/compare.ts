@@ -52,9 +52,10 @@ export async function compareWithFiles(
   const signed = Map.groupBy(resources, ({ path }) => path)
   const lists: Lists = { covered: [], ignored: [], notChosen: [], uncovered: [], missing: [], changed: [] }
   const known = new Set<string>()
+  const left = new Set(ignored)
   for (const [path, parts] of signed) {
     const name = here.has(path) ? path : nameHere(path)
-    // The signer may have another file of that name.
+    // the signer may have another file of that name.
     const file = name !== path && signed.has(name) ? undefined : here.get(name)
     if (file === undefined) lists[isLeftOut(path) ? 'notChosen' : 'missing'].push(path)
     else {
@@ -63,14 +64,17 @@ export async function compareWithFiles(
     }
   }
   for (const { path } of files)
-    if (!known.has(path)) lists[path === signaturePath || isBelow(path, ignored) ? 'ignored' : 'uncovered'].push(path)
+    if (!known.has(path)) lists[path === signaturePath || isBelow(path, left) ? 'ignored' : 'uncovered'].push(path)
   for (const list of Object.values(lists)) list.sort()
   return lists
 }
 
-/** Whether a path is one of `folders`, or below one. */
-export const isBelow = (path: string, folders: readonly string[]): boolean =>
-  folders.some((each) => path === each || path.startsWith(`${each}/`))
+/** Whether a path is one of `folders`, or below one; in as many steps as the path has folders. */
+export function isBelow(path: string, folders: ReadonlySet<string>): boolean {
+  for (let end = path.length; end > 0; end = path.lastIndexOf('/', end - 1))
+    if (folders.has(path.slice(0, end))) return true
+  return false
+}
 
 /** Why a signature does not hold for a folder, in words for people; empty if it holds. */
 export const defectsOf = ({

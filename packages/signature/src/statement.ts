@@ -4,10 +4,11 @@ import { type JsonRecord, parsedJson, record } from './json.ts'
 
 /** OpenSSF model signing: the predicate of release 1.0, and that of 0.2, which lists files as subjects. */
 const PREDICATE = 'https://model_signing/signature/v1.0'
-const PREDICATE_0_2 = 'https://model_signing/Digests/v0.1'
+export const PREDICATE_0_2 = 'https://model_signing/Digests/v0.1'
 const STATEMENT = 'https://in-toto.io/Statement/v1'
 
 const MAX_RESOURCES = 100_000
+const MAX_IGNORED = 1_000
 const MAX_NAME_CHARACTERS = 4_096
 /** What signers leave out unless they are told otherwise; before release 1.1 they do not say it. */
 export const DEFAULT_IGNORED: readonly string[] = ['.git', '.gitattributes', '.github', '.gitignore']
@@ -60,7 +61,9 @@ export function parseStatement(payload: Uint8Array): SignedModel {
   for (const { sha256 } of resources) whole.update(sha256, 'hex')
   if (whole.digest('hex') !== hex(record(digest, "the subject's digest").sha256))
     throw malformed('the digest of the model does not match the files that it lists')
-  const ignoredPaths = list(ignored, '"ignore_paths"').map((path) => ignoredPath(text(path, 'an ignored path')))
+  const ignoredPaths = list(ignored, '"ignore_paths"', MAX_IGNORED).map((path) =>
+    ignoredPath(text(path, 'an ignored path'))
+  )
   return { name: model, resources: checked(resources), ignored: ignoredPaths }
 }
 
@@ -73,12 +76,12 @@ function ofResource(
   method: 'files' | 'shards',
   model: string
 ): SignedResource {
-  // Signers repeat the hash for each resource, some with how it was applied.
+  // signers repeat the hash for each resource, some with how it was applied.
   if (typeof algorithm !== 'string' || !/sha256/.test(algorithm))
     throw malformed(`a digest is made with ${quoted(algorithm)}`)
   const sha256 = hex(digest)
   const given = text(name, 'a name')
-  // A model that is a single file lists it as ".".
+  // a model that is a single file lists it as ".".
   if (method === 'files') return { path: relative(given === '.' ? model : given), sha256 }
   const [, path, from, to] = /^(.+):(\d{1,15}):(\d{1,15})$/s.exec(given) ?? []
   const [start, end] = [Number(from), Number(to)]
@@ -119,9 +122,9 @@ function ignoredPath(path: string): string {
   return plain
 }
 
-function list(value: unknown, what: string): readonly unknown[] {
+function list(value: unknown, what: string, most = MAX_RESOURCES): readonly unknown[] {
   if (!Array.isArray(value)) throw malformed(`${what} is not a list`)
-  if (value.length > MAX_RESOURCES) throw malformed(`${what} has more than ${MAX_RESOURCES} entries`)
+  if (value.length > most) throw malformed(`${what} has more than ${most} entries`)
   return value
 }
 

@@ -3,8 +3,8 @@ import { bundleFromJSON } from '@sigstore/bundle'
 import { TrustedRoot } from '@sigstore/protobuf-specs'
 import { toSignedEntity, toTrustMaterial, Verifier } from '@sigstore/verify'
 import { type Bundle, parseBundle } from './bundle.ts'
-import { certificateOfSigner, certificatesOfPem } from './certificates.ts'
-import { isSignedBy, signersKey } from './envelope.ts'
+import { certificateOfSigner, certificatesOfPem, requireMaySign } from './certificates.ts'
+import { signatureTest, signersKey } from './envelope.ts'
 import { given, refused } from './errors.ts'
 import { parseStatement, type SignedModel } from './statement.ts'
 
@@ -57,10 +57,10 @@ export function verifySignature(bytes: Uint8Array, trust: Trust, now: Date): Ver
 function signerOf(bundle: Bundle, trust: Trust, now: Date): Signer {
   const { material } = bundle
   if (material.kind === 'key') return keyOf(bundle, material.hint, required(trust.keys, 'a public key'))
-  if (material.kind === 'keyless') return identityOf(bundle, trust)
+  if (material.kind === 'keyless') return identityOf(bundle, material.chain, trust)
   const trusted = required(trust.certificates, 'a certificate').flatMap(certificatesOfPem)
   const certificate = certificateOfSigner(material.chain, trusted, now)
-  if (!isSignedBy(certificate.publicKey, bundle))
+  if (!signatureTest(bundle)(certificate.publicKey))
     throw refused('signature', 'the key of its certificate did not make it, or it was changed')
   const fingerprint = createHash('sha256').update(certificate.raw).digest('hex')
   return { kind: 'certificate', subject: certificate.subject.replaceAll('\n', ', '), fingerprint }
@@ -72,16 +72,17 @@ function required<T>(given: readonly T[] | undefined, what: string): readonly T[
 }
 
 function keyOf(bundle: Bundle, hint: string | undefined, pems: readonly string[]): Signer {
+  const isSignedBy = signatureTest(bundle)
   for (const pem of pems) {
     const key = publicKeyOfPem(pem)
     const fingerprint = fingerprintOf(key)
     if (hint !== undefined && hint.toLowerCase() !== fingerprint) continue
-    if (isSignedBy(key, bundle)) return { kind: 'key', fingerprint }
+    if (isSignedBy(key)) return { kind: 'key', fingerprint }
   }
   throw refused('key', 'none of the given keys made it, or it was changed')
 }
 
-function identityOf({ json }: Bundle, { identities, root }: Trust): Signer {
+function identityOf({ json }: Bundle, [signer]: readonly Buffer[], { identities, root }: Trust): Signer {
   const wanted = required(identities, 'an identity (issuer and subject)')
   if (root === undefined)
     throw refused('untrusted', 'a login is verified with a trust root (trusted_root.json), and none was given')
@@ -92,6 +93,7 @@ function identityOf({ json }: Bundle, { identities, root }: Trust): Signer {
   } catch (cause) {
     throw refused('keyless', `it does not hold: ${(cause as Error).message}`, cause)
   }
+  requireMaySign(signer!)
   // compared here: the library takes a subject as a regular expression
   const issuer = found?.extensions?.issuer
   const subject = found?.subjectAlternativeName

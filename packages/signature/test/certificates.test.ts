@@ -60,6 +60,13 @@ describe.skipIf(!haveOpenssl)('a chain of certificates (openssl)', () => {
     await certificate('below', SIGNER, 'signer')
     await certificate('server', 'basicConstraints=critical,CA:FALSE\nkeyUsage=critical,keyAgreement', 'between')
     await certificate('code', 'extendedKeyUsage=codeSigning', 'between')
+    const tls = 'extendedKeyUsage=serverAuth,clientAuth'
+    await certificate('site', `${SIGNER}\n${tls}`, 'between')
+    await certificate('anything', `${SIGNER}\nextendedKeyUsage=anyExtendedKeyUsage`, 'between')
+    await certificate('both', `${SIGNER}\n${tls},codeSigning`, 'between')
+    await certificate('agreeing', 'keyUsage=critical,keyAgreement\nextendedKeyUsage=codeSigning', 'between')
+    await certificate('sites', `${CA}\n${tls}`, 'root')
+    await certificate('below-sites', SIGNER, 'sites')
     await certificate('flat', `${CA.replace('TRUE', 'TRUE,pathlen:0')}`, 'root')
     await certificate('deeper', CA, 'flat')
     await certificate('deepest', SIGNER, 'deeper')
@@ -87,6 +94,15 @@ describe.skipIf(!haveOpenssl)('a chain of certificates (openssl)', () => {
     expect(reasonOf(signed('server', 'between'))).toBe('certificate')
     expect(reasonOf(signed('deepest', 'deeper', 'flat'))).toBe('certificate')
     expect(reasonOf(signed('narrowed', 'narrow'))).toBe('certificate')
+  })
+
+  test('with an extended key usage must have that of code', () => {
+    expect(reasonOf(signed('site', 'between'))).toBe('certificate')
+    expect(reasonOf(signed('site'), 'site')).toBe('certificate')
+    expect(reasonOf(signed('anything', 'between'))).toBe('certificate')
+    expect(reasonOf(signed('agreeing', 'between'))).toBe('certificate')
+    expect(reasonOf(signed('below-sites', 'sites'))).toBe('certificate')
+    expect(reasonOf(signed('both', 'between'))).toBe('by O=tests, CN=both')
   })
 
   test('that has expired, or is not valid yet, is refused', () => {

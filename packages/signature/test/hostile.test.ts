@@ -48,10 +48,13 @@ function statement({
 interface Open {
   mediaType: string
   verificationMaterial?: {
-    publicKey?: { hint: string }
+    publicKey?: { hint: string } | null
+    certificate?: object
     x509CertificateChain?: object
     tlogEntries?: readonly object[]
+    timestampVerificationData?: object
   }
+  messageSignature?: object
   dsseEnvelope: { payload: string; payloadType: string; signatures: { sig: string; keyid: string }[] }
 }
 
@@ -68,6 +71,10 @@ function bundleOf(content: unknown, change: (bundle: Open) => unknown = () => un
   change(bundle)
   return Buffer.from(JSON.stringify(bundle))
 }
+
+/** CPU time. Hostile input took 7 to 33 s where this did not hold. */
+const HOSTILE_MS = 3_000
+const cpuMs = (): number => process.cpuUsage().user / 1_000
 
 const NOW = new Date('2026-06-01T00:00:00Z')
 const verify = (bytes: Uint8Array): ReturnType<typeof verifySignature> => verifySignature(bytes, { keys: [pem] }, NOW)
@@ -153,6 +160,38 @@ test.each<readonly [string, (bundle: Open) => unknown, string]>([
     (bundle) => (bundle.verificationMaterial = { x509CertificateChain: { certificates: [] } }),
     'malformed'
   ],
+  ['a second content', (bundle) => (bundle.messageSignature = { signature: 'AAAA' }), 'malformed'],
+  [
+    'a key and a certificate',
+    (bundle) => (bundle.verificationMaterial!.certificate = { rawBytes: 'AAAA' }),
+    'malformed'
+  ],
+  [
+    'a key and a chain',
+    (bundle) => (bundle.verificationMaterial!.x509CertificateChain = { certificates: [{ rawBytes: 'AAAA' }] }),
+    'malformed'
+  ],
+  [
+    'more log entries than anybody makes',
+    (bundle) => (bundle.verificationMaterial!.tlogEntries = Array.from({ length: 11 }, () => ({}))),
+    'malformed'
+  ],
+  [
+    'a proof of very many hashes',
+    (bundle) =>
+      (bundle.verificationMaterial!.tlogEntries = [
+        { inclusionProof: { hashes: Array.from({ length: 65 }, () => '') } }
+      ]),
+    'malformed'
+  ],
+  [
+    'more timestamps than anybody makes',
+    (bundle) =>
+      (bundle.verificationMaterial!.timestampVerificationData = {
+        rfc3161Timestamps: Array.from({ length: 11 }, () => ({}))
+      }),
+    'malformed'
+  ],
   ['Base64 that is none', (bundle) => (bundle.dsseEnvelope.payload = '%%%'), 'malformed'],
   ['the hint of another key', (bundle) => (bundle.verificationMaterial!.publicKey!.hint = sha256('')), 'key'],
   [
@@ -166,6 +205,48 @@ test.each<readonly [string, (bundle: Open) => unknown, string]>([
 
 test('a bundle over the limit is refused before it is parsed', () => {
   expect(reasonOf(Buffer.alloc(40 << 20, 0x20))).toBe('malformed')
+})
+
+test('a bundle at the limit that no key made is refused within seconds, whatever the number of keys', () => {
+  const bundle = bundleOf('{}', ({ dsseEnvelope, verificationMaterial }) => {
+    // no hint: each key has to be tried
+    verificationMaterial!.publicKey = { hint: '' }
+    const words = Buffer.from('https://model_signing/Digests/v0.1')
+    dsseEnvelope.payload = Buffer.concat([words, Buffer.alloc(6_000_000, 0xff)]).toString('base64')
+  })
+  const began = cpuMs()
+  const keys = Array.from({ length: 16 }, () => pem)
+  expect(() => verifySignature(bundle, { keys }, NOW)).toThrow(expect.objectContaining({ reason: 'key' }))
+  expect(cpuMs() - began).toBeLessThan(HOSTILE_MS)
+})
+
+test('very many log entries are refused at once, not compared with each other', () => {
+  const tlogEntries = Array.from({ length: 20_000 }, () => ({
+    logIndex: '1',
+    integratedTime: '1',
+    inclusionPromise: {}
+  }))
+  const bundle = bundleOf(statement({}), (bundle) => {
+    bundle.verificationMaterial = { certificate: { rawBytes: 'AAAA' }, tlogEntries }
+  })
+  const began = cpuMs()
+  expect(reasonOf(bundle)).toBe('malformed')
+  expect(cpuMs() - began).toBeLessThan(HOSTILE_MS)
+})
+
+test('many ignored paths and many files take no more than their sum', async () => {
+  const ignored = Array.from({ length: 1_000 }, (_, at) => `left/out/${at}`)
+  const serialization = { method: 'files', hash_type: 'sha256', ignore_paths: ignored }
+  const { model } = verify(bundleOf(statement({ serialization })))
+  const files = Array.from({ length: 20_000 }, (_, at) => ({
+    path: `left/out/${at}/x`,
+    sizeBytes: 1,
+    sha256: sha256('')
+  }))
+  const found = await compareWithFiles(model, files, { hashPart: never })
+  expect([found.ignored.length, found.uncovered.length]).toEqual([1_000, 19_000])
+  const many = { ...serialization, ignore_paths: [...ignored, 'one more'] }
+  expect(reasonOf(bundleOf(statement({ serialization: many })))).toBe('malformed')
 })
 
 test('a list over the limit is refused', () => {

@@ -20,6 +20,7 @@ export type ToThread =
       readonly infohash: string
       readonly info: Uint8Array | undefined
       readonly trackers: readonly string[]
+      readonly policy: 'internet' | undefined
       readonly peers: readonly string[]
       readonly quiet: boolean
       readonly complete: boolean

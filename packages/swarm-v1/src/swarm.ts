@@ -124,7 +124,7 @@ export class V1Swarm {
         this.#again = message.port
         return this.#listening.resolve()
       case 'unable':
-        // Another program may have taken the port after a crash: the next start takes any.
+        // another program may have taken the port after a crash: the next start takes any.
         this.#again = undefined
         return this.#listening.reject(new Error(`${host}: ${message.message}`))
       default:

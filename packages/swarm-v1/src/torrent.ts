@@ -13,6 +13,8 @@ export interface V1JoinOptions {
   readonly info?: Uint8Array
   /** HTTP and UDP trackers; others are ignored. */
   readonly trackers: readonly string[]
+  /** On whose word these trackers are contacted, if it allows less than that of the swarm. */
+  readonly policy?: 'internet'
   /** `host:port`; invalid ones are ignored. */
   readonly peers: readonly string[]
   /** Only `peers` hear of it: no tracker, DHT or peer exchange is used. Default false. */
@@ -93,7 +95,7 @@ export class JoinedTorrent implements V1Torrent {
     this.#peers = options.peers.filter((peer) => tryParseAddress(peer) !== undefined)
     this.ready = this.#ready.promise
     this.done = this.#done.promise
-    // Callers who do not await these learn of a failure in other ways.
+    // callers who do not await these learn of a failure in other ways.
     for (const promise of [this.ready, this.done]) promise.catch(() => {})
     this.#timer = owner.clock.after(options.metadataTimeoutMs, () =>
       this.#fail('metadata-timeout', "no peer gave the torrent's metadata in time: the swarm is unreachable")
@@ -106,11 +108,11 @@ export class JoinedTorrent implements V1Torrent {
   /** Joins in a new thread: the first one, or the next one after a crash. */
   joinThread(): void {
     if (this.#left !== undefined) return
-    const { infohash, complete = false, quiet = false } = this.#options
+    const { infohash, policy, complete = false, quiet = false } = this.#options
     const trackers = quiet ? [] : this.#options.trackers
     this.#endProgress()
-    const peers = this.#peers
-    this.#owner.post({ kind: 'join', id: this.#id, infohash, info: this.#info, trackers, peers, quiet, complete })
+    const join = { infohash, info: this.#info, trackers, policy, peers: this.#peers, quiet, complete }
+    this.#owner.post({ kind: 'join', id: this.#id, ...join })
   }
 
   /** Keeps the count of what this thread has uploaded. */

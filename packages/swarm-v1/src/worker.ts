@@ -27,9 +27,9 @@ const named = new Set<string>()
 const torrents = new Map<number, ThreadTorrent>()
 const calls = new OwnerCalls(tell)
 const client = new (WebTorrent as WebTorrentConstructor)({
-  // An object, since it is passed on to `server.listen`: the only way to set the address.
+  // an object, since it is passed on to `server.listen`: the only way to set the address.
   torrentPort: { host, port: listenPort },
-  // Our own discovery finds the peers, as it validates messages.
+  // our own discovery finds the peers, as it validates messages.
   dht: false,
   tracker: false,
   lsd: false,
@@ -40,7 +40,7 @@ const client = new (WebTorrent as WebTorrentConstructor)({
   natUpnp: false,
   natPmp: false,
   webSeeds: false,
-  // With encryption on, webtorrent never falls back to plain for peers that support nothing else; nearly all accept
+  // with encryption on, webtorrent never falls back to plain for peers that support nothing else; nearly all accept
   // plain.
   secure: 0,
   uploadLimit: uploadLimitBytesPerSecond > 0 ? uploadLimitBytesPerSecond : -1
@@ -51,12 +51,12 @@ if (policy === 'internet') {
 
 let unable = false
 client.on('error', (error: Error) => {
-  // Before the client listens, an error is fatal. Later ones concern a single torrent, which handles them, or do not
+  // before the client listens, an error is fatal. Later ones concern a single torrent, which handles them, or do not
   // justify ending the thread.
   if (client.address() !== null || unable) return
   unable = true
   tell({ kind: 'unable', message: error.message })
-  // Let the message leave first.
+  // let the message leave first.
   setImmediate(() => process.exit(1))
 })
 client.once('listening', () => {

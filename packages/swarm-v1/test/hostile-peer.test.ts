@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net'
 import { connect, createServer, type Socket } from 'node:net'
 import type { Worker } from 'node:worker_threads'
 import { encodeBencode } from '@svc/metainfo'
-import { V1Swarm, type V1Torrent } from '@svc/swarm-v1'
+import { type V1JoinOptions, V1Swarm, type V1Torrent } from '@svc/swarm-v1'
 import { afterAll, afterEach, expect, test } from 'vitest'
 import { CONTENT, handshake, INFO, INFOHASH, message } from './torrent-fixture.ts'
 
@@ -21,7 +21,7 @@ async function start(): Promise<Started> {
   const faults: string[] = []
   const client = await V1Swarm.start({
     peerAddress: { host: '127.0.0.1', port: 0 },
-    // No nodes to start from: on for peer exchange.
+    // no nodes to start from: on for peer exchange.
     dht: [],
     policy: 'machine',
     uploadLimitBytesPerSecond: 0,
@@ -174,7 +174,7 @@ test('each message of a fixed length is read at that length; one byte more or le
       await peer.closed
     }
     const peer = await stranger(client.address.port)
-    // What is refused behind it shows that it was read to its end, and no further.
+    // what is refused behind it shows that it was read to its end, and no further.
     peer.socket.write(Buffer.concat([head(length, id), Buffer.alloc(length - 1)]))
     const alive = await Promise.race([peer.closed.then(() => false), answersRequest(peer)])
     expect(alive, `message ${id}`).toBe(true)
@@ -255,7 +255,7 @@ test('a message of 4 GiB is not buffered', async () => {
   socket.write(Buffer.from([255, 255, 255, 255, 20]))
   let sent = 0
   const chunk = Buffer.alloc(1 << 20)
-  // It would take all of it, and copy it with each packet.
+  // it would take all of it, and copy it with each packet.
   while (!socket.destroyed && sent < 256) {
     sent += 1
     await Promise.race([closed, new Promise((resolve) => socket.write(chunk, resolve))])
@@ -289,7 +289,7 @@ test('unrequested blocks are dropped', async () => {
     socket.on('error', () => {})
     socket.once('data', () => {
       socket.write(Buffer.concat([handshake(0), message(5, Buffer.from([0xe0]))]))
-      // Wrong bytes for each block, before it is asked for.
+      // wrong bytes for each block, before it is asked for.
       for (let piece = 0; piece < 3; piece++) {
         const head = Buffer.alloc(8)
         head.writeUInt32BE(piece)
@@ -351,4 +351,37 @@ test('a tracker without a port is left out', async () => {
   await torrent.done
   await expect.poll(() => warnings.length).toBe(4)
   expect(faults).toEqual([])
+})
+
+test('a torrent whose trackers nobody vouches for contacts none on this machine', async () => {
+  let asked = 0
+  const tracker = createServer((socket) => {
+    asked++
+    socket.destroy()
+  })
+  await new Promise<void>((listening) => tracker.listen(0, '127.0.0.1', listening))
+  cleanups.push(() => tracker.close())
+  const { client } = await swarm()
+  const warning = async (more: Partial<V1JoinOptions>): Promise<string> => {
+    const warned = Promise.withResolvers<string>()
+    const torrent = client.join({
+      infohash: INFOHASH,
+      info: INFO,
+      trackers: [`http://127.0.0.1:${(tracker.address() as AddressInfo).port}/announce`],
+      peers: [],
+      metadataTimeoutMs: 10_000,
+      complete: true,
+      open: async () => complete,
+      onWarning: warned.resolve,
+      ...more
+    })
+    torrent.done.catch(() => undefined)
+    const message = await warned.promise
+    await torrent.leave()
+    return message
+  }
+  expect(await warning({ policy: 'internet' })).toMatch(/must not name/)
+  expect(asked).toBe(0)
+  expect(await warning({})).not.toMatch(/must not name/)
+  expect(asked).toBeGreaterThan(0)
 })

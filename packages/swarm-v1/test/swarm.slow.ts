@@ -234,7 +234,7 @@ test('two clients find each other through a DHT', async () => {
     open: async (layout) => new MemoryFiles(layout, new Map([['m.gguf', content]]))
   })
   await seed.torrent.done
-  // The second one asks the DHT at the start and again after a while; it may be there before the first has announced.
+  // the second one asks the DHT at the start and again after a while; it may be there before the first has announced.
   let found: ReturnType<typeof joined> | undefined
   await expect
     .poll(

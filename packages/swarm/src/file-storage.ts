@@ -82,7 +82,7 @@ class FileStorage implements TorrentStorage {
     if (fd === undefined || !quickReads.allowed) return undefined
     const count = quickReads.tryNow(() => readvSync(fd, targets, offset))
     if (count === undefined) return 0
-    // The end of the file: `read` finds out that bytes are lost.
+    // the end of the file: `read` finds out that bytes are lost.
     return count === 0 ? undefined : count
   }
 
@@ -117,7 +117,7 @@ class FileStorage implements TorrentStorage {
   async writer(fileIndex: number): Promise<FileWriter> {
     const target = this.#path(fileIndex)
     await makeFolders(path.dirname(target))
-    // A complete file that turned out damaged is repaired under the name of an incomplete one.
+    // a complete file that turned out damaged is repaired under the name of an incomplete one.
     if ((await sizeOf(`${target}.part`)) === undefined && (await sizeOf(target)) !== undefined) {
       this.#open.delete(fileIndex)
       await rename(target, `${target}.part`)
@@ -137,7 +137,7 @@ class FileStorage implements TorrentStorage {
     const file = this.#layout!.files[fileIndex]!
     const handle = this.#incomplete.get(fileIndex)
     if (handle === undefined) {
-      // The file was complete when the torrent started, or it is empty: nothing was written.
+      // the file was complete when the torrent started, or it is empty: nothing was written.
       if (file.lengthBytes === 0 && (await sizeOf(target)) === undefined) {
         await makeFolders(path.dirname(target))
         await (await open(target, 'wx')).close()
@@ -148,7 +148,7 @@ class FileStorage implements TorrentStorage {
     await handle.datasync()
     await rename(`${target}.part`, target)
     this.#incomplete.delete(fileIndex)
-    // Running reads use this handle, so it stays among the open files instead of being closed here.
+    // running reads use this handle, so it stays among the open files instead of being closed here.
     this.#open.set(fileIndex, { handle: Promise.resolve(handle), fd: handle.fd, users: 0, isDropped: false })
     return 'ok'
   }

@@ -30,7 +30,7 @@ export class RateMeter {
     if (elapsed < MIN_ELAPSED_MS) return
     const now = (this.#window * 1000) / elapsed
     const weight = Math.min(1, elapsed / 3000)
-    // The first measurement is used unsmoothed.
+    // the first measurement is used unsmoothed.
     this.#rate = this.#rate === 0 ? now : this.#rate + (now - this.#rate) * Math.max(0.33, weight)
     if (this.#rate < 1) this.#rate = 0
     this.#window = 0

@@ -161,7 +161,7 @@ export class Engine implements Swarm {
       http: new HttpClient({ userAgent: 'svc-swarm', proxy: false, stallMs: 15_000, clock }),
       webseedHeaders: options.webseedHeaders,
       peerId: Buffer.concat([Buffer.from('-SV0100-', 'latin1'), randomBytes(12)]),
-      // Torrents are added only after the listener is open.
+      // torrents are added only after the listener is open.
       listenPort: () => this.#listener?.port,
       uploadSlots: options.uploadSlots ?? 32,
       pex: options.pex !== false,
@@ -220,12 +220,15 @@ export class Engine implements Swarm {
     return torrent
   }
 
-  #discover({ infohash, trackers, info, options }: DiscoverySubject, sink: DiscoverySink): readonly Discovery[] {
+  #discover(
+    { infohash, trackers, strangers, info, options }: DiscoverySubject,
+    sink: DiscoverySink
+  ): readonly Discovery[] {
     const { clock, peerId } = this.environment
     const port = this.#listener?.port
     const found: Discovery[] = []
     if (trackers.length > 0)
-      found.push(joinTrackers({ urls: trackers, infohash, peerId, port: port ?? NO_PORT }, sink, clock))
+      found.push(joinTrackers({ urls: trackers, strangers, infohash, peerId, port: port ?? NO_PORT }, sink, clock))
     // a torrent that is kept from the DHT is kept from the local network, too
     if (options.dht === false || info?.private === true) return found
     if (this.#dht !== undefined) found.push(this.#dht.join(infohash, port, sink))
@@ -304,7 +307,7 @@ export class Engine implements Swarm {
     this.#timer?.cancel()
     const listening = this.#listener?.close()
     for (const transport of [...this.#greeting.keys()]) transport.close()
-    // The threads end also where a storage cannot be closed.
+    // the threads end also where a storage cannot be closed.
     const removals = await Promise.allSettled([...this.#torrents.values()].map((torrent) => torrent.remove()))
     const { limiter, verifier, http, pool } = this.environment
     limiter.close()

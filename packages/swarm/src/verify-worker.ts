@@ -23,7 +23,7 @@ function run({ buffer, sizeBytes, expected, write }: VerifyJob): VerifyReply {
   const bytes = new Uint8Array(buffer, 0, sizeBytes)
   const count = Math.ceil(bytes.length / BLOCK_BYTES)
   const leaves = new Uint8Array(count * HASH_BYTES)
-  // From the end: then the CPU's cache still has the part that is written first.
+  // from the end: then the CPU's cache still has the part that is written first.
   for (let block = count - 1; block >= 0; block -= 1) {
     sha256Into(bytes.subarray(block * BLOCK_BYTES, (block + 1) * BLOCK_BYTES), leaves, block * HASH_BYTES)
   }
@@ -33,7 +33,7 @@ function run({ buffer, sizeBytes, expected, write }: VerifyJob): VerifyReply {
     try {
       writeAll(write.fd, bytes, write.position)
     } catch (error) {
-      // Structured cloning drops the code and syscall of errors, so they are sent as plain data.
+      // structured cloning drops the code and syscall of errors, so they are sent as plain data.
       const { message, code, errno, syscall } = error as NodeJS.ErrnoException
       return { outcome: 'failed', leaves, error: { message, code, errno, syscall } }
     }

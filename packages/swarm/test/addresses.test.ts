@@ -1,3 +1,4 @@
+import { type AddressInfo, createServer } from 'node:net'
 import { until } from '@svc/testkit/until'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { createFileStorage } from '../src/index.ts'
@@ -49,7 +50,35 @@ test('two engines that dial each other at once end with one connection, the same
       )
       .sort()
   await expect.poll(ends).toEqual(['false', 'true'])
-  // The loser is closed on both sides, perhaps later.
+  // the loser is closed on both sides, perhaps later.
   await until(() => sockets() === before + 2)
   await expect.poll(ends).toEqual(['false', 'true'])
+})
+
+test('sources that nobody vouches for are not dialled on this machine; the same ones are on the user’s word', async () => {
+  let asked = 0
+  const server = createServer((socket) => {
+    asked++
+    socket.destroy()
+  })
+  await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening))
+  engines.before(() => server.close())
+  const host = `127.0.0.1:${(server.address() as AddressInfo).port}`
+  const sources = { trackers: [`http://${host}/announce`], webseeds: [`http://${host}/`], peers: [host] }
+  const refusals = async (strangers: readonly string[], name: string): Promise<string[]> => {
+    const swarm = await engines.open()
+    const storage = createFileStorage(await fixture.target(name))
+    const { info, layers: pieceLayers } = fixture
+    const torrent = swarm.add({ info, pieceLayers, storage, ...sources, strangers })
+    const warnings: string[] = []
+    torrent.on('warning', ({ kind, message }) => void warnings.push(`${kind} ${message}`))
+    await until(() => warnings.some((each) => each.startsWith('webseed')) && warnings.length > 1)
+    await torrent.remove()
+    return warnings
+  }
+  const all = Object.values(sources).flat()
+  for (const each of await refusals(all, 'stranger')) expect(each).toMatch(/must not name/)
+  expect(asked).toBe(0)
+  for (const each of await refusals([], 'user')) expect(each).not.toMatch(/must not name/)
+  expect(asked).toBeGreaterThanOrEqual(3)
 })

@@ -99,7 +99,7 @@ test.each([1, 16])(
       `${count} peers: ${sent} sent, ${answers} answers, ${rejects} rejects, ${Math.round(bytes / seconds)} B/s of ${LIMIT}, longest turn ${worstTurnMs.toFixed(0)} ms`
     )
     expect(answers).toBeGreaterThan(0)
-    // Rejects are sent at once and counted; the hashes themselves wait.
+    // rejects are sent at once and counted; the hashes themselves wait.
     const hashes = bytes - rejects * 53
     expect(hashes).toBeLessThan(LIMIT * (seconds + 1) + 65_536)
     // an honest peer beside them is not starved for ever

@@ -87,7 +87,7 @@ describe('hash requests', () => {
     const requests = formatHashRange(MESSAGE.hashRequest, range)
     const answers = () => peer.received.filter(({ id }) => id === MESSAGE.hashes)
     const advance = (): Promise<unknown> => clock.advance(20)
-    // Threads read the hashes of the first answer, in their own time.
+    // threads read the hashes of the first answer, in their own time.
     peer.send(requests)
     await until(() => answers().length > 0, advance)
     const before = answers().length
@@ -105,7 +105,7 @@ describe('hash requests', () => {
     const seconds = (clock.monotonic() - beginMs) / 1000
     const later = answers().slice(before)
     expect(later.reduce((sum, { body }) => sum + body.length, 0)).toBeLessThan(limit * seconds + 131_072)
-    // Rejects come at once and count: a sender waits for the limit after them, but not after all requests there ever were.
+    // rejects come at once and count: a sender waits for the limit after them, but not after all requests there ever were.
     expect(debtMs).toBeGreaterThan(0)
     expect(debtMs).toBeLessThan(3_000)
   })

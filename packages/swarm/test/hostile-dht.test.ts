@@ -42,7 +42,7 @@ async function ping(port: number): Promise<void> {
     stranger.on('message', listener)
   })
   send()
-  // A full receive buffer drops datagrams silently.
+  // a full receive buffer drops datagrams silently.
   const timer = setInterval(send, 100)
   await answered
   clearInterval(timer)
@@ -118,7 +118,7 @@ test('10,000 mutated messages leave the node answering', async () => {
   for (let count = 0; count < 10_000; count++) {
     const bytes = mutateBencode(random, templates[random(templates.length)]!)
     stranger.send(bytes, port, '127.0.0.1')
-    // No faster than the node reads them: a full buffer would drop most.
+    // no faster than the node reads them: a full buffer would drop most.
     if (count % 50 === 49) await ping(port)
   }
   await ping(port)

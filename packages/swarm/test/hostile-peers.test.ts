@@ -87,9 +87,9 @@ describe('peers that lie to a download', () => {
     })
     const clock = new VirtualClock()
     const { torrent, folder } = await leech([refusing.address], true, { clock })
-    // Requests from before the pause are refused as well.
+    // requests from before the pause are refused as well.
     await until(() => refused >= 64)
-    // Without a pause thousands would come.
+    // without a pause thousands would come.
     for (let n = 0; n < 15; n += 1) {
       await clock.advance(100)
       await afterTraffic(refusing)
@@ -110,17 +110,17 @@ describe('peers that lie to a download', () => {
     torrent.addPeer(address)
     await torrent.completed()
     await expectFiles(fixture, folder)
-    // Banned: it is not dialled again.
+    // banned: it is not dialled again.
     expect(corrupt.peers).toHaveLength(1)
   })
 
   test('beside an honest one only the liar is dropped, and good blocks of mixed pieces are kept', async () => {
-    // One piece of 64 blocks: both serve blocks of it.
+    // one piece of 64 blocks: both serve blocks of it.
     fixture = await engines.torrent({ a: 1_048_576 }, 1_048_576)
     const asked: number[] = []
     let lies = 0
     const held: (() => void)[] = []
-    // Each sends something: this one a few blocks before the other says anything, the others after its first lie.
+    // each sends something: this one a few blocks before the other says anything, the others after its first lie.
     const honestPeer = await liar({
       block: (bytes, { piece, begin }, peer) => {
         asked.push(begin)
@@ -151,7 +151,7 @@ describe('peers that lie to a download', () => {
     await expectFiles(fixture, folder)
     expect(lies).toBeGreaterThan(0)
     expect(namesLiar(torrent, honestPeer.address)).toBe(false)
-    // A block that both were asked for at the end may be the liar's, and is requested again.
+    // a block that both were asked for at the end may be the liar's, and is requested again.
     const twice = asked.filter((begin, at) => asked.indexOf(begin) < at)
     expect(twice.filter((begin) => !isCorrupted(begin))).toEqual([])
   })
@@ -168,7 +168,7 @@ describe('peers that lie to a download', () => {
 
   test('peers that reject proofs are asked without them, and the layer is checked at the end', async () => {
     const asked: number[] = []
-    // More than 512 pieces: several chunks, so that proofs are asked for.
+    // more than 512 pieces: several chunks, so that proofs are asked for.
     fixture = await engines.torrent({ a: 16_384 * 700 }, 16_384)
     const listener = await listenRaw(fixture, {
       hashes: (honest, range) => {
@@ -432,7 +432,7 @@ describe('peers that abuse a seed', () => {
     expect(peer.received.filter((message) => message.id === MESSAGE.reject).length).toBeLessThanOrEqual(301)
   })
 
-  // A peer that reads nothing is closed after a minute in any case: the flood ends it earlier.
+  // a peer that reads nothing is closed after a minute in any case: the flood ends it earlier.
   test('a flood of requests that are not read back ends the connection, not the memory', {
     timeout: 45_000
   }, async () => {
@@ -500,7 +500,7 @@ describe('peers that abuse a seed', () => {
       })
       socket.write(bytes)
       await new Promise((resolve) => socket.once('close', resolve))
-      // An encryption handshake is answered with a key before the other side names a torrent.
+      // an encryption handshake is answered with a key before the other side names a torrent.
       expect(answer).toBeLessThan(700)
     }
   })

@@ -31,7 +31,7 @@ async function from(host: string): Promise<Socket> {
 }
 const [stranger, neighbour] = [await from(other), await from(own)]
 neighbour.setMulticastInterface(own)
-// the first datagram, if it was read at all, was read before the second
+// The first datagram, if it was read at all, was read before the second
 while (!called.includes(own)) {
   stranger.send(datagram, LSD_PORT, own)
   neighbour.send(datagram, LSD_PORT, LSD_GROUPS[4])

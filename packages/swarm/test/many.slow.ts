@@ -47,7 +47,7 @@ async function exchange(count: number): Promise<void> {
 }
 
 test('200 torrents on one listener: all are fetched, nothing is left after closing', async () => {
-  // The first engine of a process opens descriptors that stay.
+  // the first engine of a process opens descriptors that stay.
   await exchange(1)
   const before = await descriptors()
   await exchange(200)
@@ -91,7 +91,7 @@ test('200 peers at once on one torrent are served, memory stays flat, all places
   const used = async (): Promise<number> => {
     // a closed socket frees its memory in later turns
     for (let turn = 0; turn < 10; turn += 1) await new Promise((resolve) => setImmediate(resolve))
-    // The first one ends a marking that was under way, which keeps garbage from since it began.
+    // the first one ends a marking that was under way, which keeps garbage from since it began.
     collect()
     collect()
     const { heapUsed, external } = process.memoryUsage()

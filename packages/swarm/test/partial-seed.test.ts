@@ -12,7 +12,7 @@ let fixture: Fixture
 afterEach(() => engines.close())
 
 test('a downloading peer serves pieces as they arrive, with the right bytes', async () => {
-  // Several pieces lie in what one frame holds.
+  // several pieces lie in what one frame holds.
   fixture = await engines.torrent({ a: 5 * 16_384 + 7 }, 16_384)
   const order = [1, 4, 0, 5, 3, 2]
   const bits = new Uint8Array([0x80 >> order[0]!])

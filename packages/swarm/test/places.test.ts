@@ -78,7 +78,7 @@ describe('places', () => {
     await Promise.all(silent.map((socket) => new Promise((resolve) => socket.once('connect', resolve))))
     await clock.advance(900)
     expect(await settled(await raw(swarm.port!))).toBe('closed')
-    // Long before the end of its ten seconds for the handshake.
+    // long before the end of its ten seconds for the handshake.
     await clock.advance(200)
     expect(await settled(await raw(swarm.port!))).toBe('open')
     for (const socket of silent) socket.destroy()

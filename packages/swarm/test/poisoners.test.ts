@@ -90,7 +90,7 @@ test('a peer that sends a wrong piece and hangs up at once is named, and not dia
 test("a peer that corrupts a shared piece and answers no hash request is identified by another peer's hashes", async () => {
   const lied = Promise.withResolvers<void>()
   const begun = Promise.withResolvers<void>()
-  // It joins first, so that it is asked for the hashes first.
+  // it joins first, so that it is asked for the hashes first.
   const liar = await peer({
     hashes: () => null,
     greet: greetAfter(begun.promise),

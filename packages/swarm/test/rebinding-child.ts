@@ -24,7 +24,7 @@ dns.lookup = ((_name: string, options: { all?: boolean }, done: (...given: unkno
 }) as typeof dns.lookup
 syncBuiltinESMExports()
 
-// imported once `dns.lookup` is replaced
+// Imported once `dns.lookup` is replaced
 const { Trackers } = await import('@svc/internal-discovery')
 const { createFileStorage, createSwarm } = await import('../src/index.ts')
 const { makeTorrent } = await import('./torrent-fixture.ts')

@@ -213,7 +213,7 @@ describe('storage', () => {
     const { address } = await engines.seed(fixture)
     const folder = await fixture.target('leech')
     const storage = createFileStorage(folder)
-    // A descriptor that cannot be written to.
+    // a descriptor that cannot be written to.
     await writeFile(path.join(folder, 'readonly'), '')
     const readonly = await open(path.join(folder, 'readonly'), 'r')
     const failing: TorrentStorage = {
@@ -309,7 +309,7 @@ describe('storage', () => {
     await new Promise((resolve) => torrent.once('file', resolve))
     // the other file may have been asked for a moment later
     await expect.poll(() => engines.warningsOf(seeding)).toMatchObject([{ kind: 'storage', source: 'b' }])
-    // An honest seed finishes the job.
+    // an honest seed finishes the job.
     const { address: other } = await engines.seed(fixture)
     torrent.addPeer(other)
     await torrent.completed()

@@ -44,7 +44,7 @@ export async function makeTorrent(
     readonly private?: boolean
   } = {}
 ): Promise<Fixture> {
-  // In memory if possible: hundreds of small files are synced.
+  // in memory if possible: hundreds of small files are synced.
   const root = await mkdtemp(path.join(existsSync('/dev/shm') ? '/dev/shm' : tmpdir(), 'swarm-'))
   const folder = path.join(root, 'seed')
   const name = options.name ?? 'torrent'

@@ -7,7 +7,7 @@ import { Engines } from './engines.ts'
 import { makeTorrent } from './torrent-fixture.ts'
 
 test('an upload limit holds within a tenth and is shared by four peers', async () => {
-  // Its time passes with the event loop: when a busy machine holds that up, no time passes in which nothing is sent.
+  // its time passes with the event loop: when a busy machine holds that up, no time passes in which nothing is sent.
   const clock = new VirtualClock()
   const fixture = await makeTorrent({ a: 4_000_000 }, 65_536)
   const engines = new Engines()
@@ -42,7 +42,7 @@ test('an upload limit holds within a tenth and is shared by four peers', async (
     return clock.monotonic()
   }
   const got = () => torrents.map((torrent) => torrent.progress().downloadedBytes)
-  // All four are downloading.
+  // all four are downloading.
   const begun = await passed(() => Math.min(...got()) > 0 && sent() > 500_000)
   const [base, before] = [sent(), got()]
   const ended = await passed(() => sent() - base >= 3_000_000)

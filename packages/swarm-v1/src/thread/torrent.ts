@@ -127,7 +127,7 @@ export class ThreadTorrent {
       this.#sweptMs = nowMs
       this.#known.sweep(nowMs)
     }
-    // Peers that were skipped because another one had the turn are tried again.
+    // peers that were skipped because another one had the turn are tried again.
     if (this.#blame.suspects > 0) torrent._update()
   }
 
@@ -189,8 +189,8 @@ export class ThreadTorrent {
   }
 
   #startTrackers(): Trackers {
-    const { tell, client, clock, port, policy } = this.#deps
-    const { id, infohash, trackers } = this.#join
+    const { tell, client, clock, port } = this.#deps
+    const { id, infohash, trackers, policy = this.#deps.policy } = this.#join
     return new Trackers({
       urls: trackers,
       infohash: Buffer.from(infohash, 'hex'),

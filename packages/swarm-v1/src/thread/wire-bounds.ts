@@ -74,7 +74,7 @@ export function boundWires(): void {
     const plain = this._encryptor ? this._encryptor.decrypt(bytes) : bytes
     keep(this._buffer, plain)
     this._bufferSize += plain.length
-    // A closed connection waits for an endless message.
+    // a closed connection waits for an endless message.
     if (this._parserSize === Number.MAX_VALUE) {
       this._buffer = []
       this._bufferSize = 0
@@ -91,7 +91,7 @@ export function boundWires(): void {
   wire._onMessage = function (this: WireInternals, message) {
     const verdict = judge(this, message)
     if (verdict === 'refuse') return end(this)
-    // The library ignores unknown ids.
+    // the library ignores unknown ids.
     onMessage.call(this, verdict === 'pass' ? message : UNKNOWN)
   }
 }

@@ -47,7 +47,7 @@ test('the correct piece shows who sent wrong blocks before', () => {
   blame.failed(0)
   blame.asked(0, 'honest', 1)
   blame.sent(0, 0, good, 'honest', 1)
-  // A block of the earlier try that comes late.
+  // a block of the earlier try that comes late.
   blame.sent(0, 32, bad, 'liar', 1)
   blame.sent(0, 32, good, 'honest', 1)
   expect(blame.verified(0, GOOD)).toEqual(['liar'])
@@ -111,7 +111,7 @@ test('whatever the order of blocks, honest peers are never banned, and each liar
         for (const attempt of attempts) {
           for (let at = 0; at < BLOCKS; at++) {
             const given = attempt.filter((each) => each.at === at)
-            // Somebody has to give each block, and some are given twice.
+            // somebody has to give each block, and some are given twice.
             for (const { sender, lies } of given.length > 0 ? given : [{ sender: 'honest-a', lies: false }]) {
               const isWrong = lies && sender.startsWith('liar')
               const bytes = right.slice(at * 32, at * 32 + 32)

@@ -44,11 +44,11 @@ export class DhtThread {
       parse: parseFromDht,
       received: (message) => this.#received(message),
       started: () => {
-        // The first start happens in the constructor, before any torrent has joined.
+        // the first start happens in the constructor, before any torrent has joined.
         for (const [infohash, { port }] of this.#joined) this.#thread.post({ kind: 'join', infohash, port })
       },
       crashed: (crash) => {
-        // Another program may have taken the port in the meantime.
+        // another program may have taken the port in the meantime.
         if ((crash.error as NodeJS.ErrnoException).code === 'EADDRINUSE') this.#again = undefined
         if (this.#port === undefined) this.#listening.reject(crash.error)
         else fault(crash)

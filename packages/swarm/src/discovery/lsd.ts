@@ -53,7 +53,7 @@ export class LocalDiscovery {
       'message',
       guarded((datagram, from) => this.#received(datagram, from.address.replace(/%.*$/, '')))
     )
-    // A socket that is bound to the group gets no datagrams to this machine alone, which may come from anywhere. Only
+    // a socket that is bound to the group gets no datagrams to this machine alone, which may come from anywhere. Only
     // Linux lets such a socket send.
     const address = process.platform === 'linux' ? { address: LSD_GROUPS[family] } : {}
     socket.bind(

@@ -69,7 +69,7 @@ export class PeerExchange {
       return
     }
     state.receivedAt = nowMs
-    // Judged by the address that the socket is connected to, not by the name that was dialled: a name does not show
+    // judged by the address that the socket is connected to, not by the name that was dialled: a name does not show
     // that the peer is on our own network.
     const allowPrivate = !isPublicAddress(peer.remoteHost)
     for (const address of parsePex(payload)) this.#found(address, allowPrivate)

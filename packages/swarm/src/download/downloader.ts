@@ -254,7 +254,7 @@ export class Downloader {
     buffer.release(run, source)
     if (buffer.exclusive === source) this.#pass(buffer)
     if (buffer.freeBlocks > 0 && (buffer.exclusive === NOBODY || buffer.parole)) this.#loose.add(buffer)
-    // It sent the last missing block, and left in the middle of one that another had sent already.
+    // it sent the last missing block, and left in the middle of one that another had sent already.
     if (buffer.complete) this.#seal(buffer)
   }
 

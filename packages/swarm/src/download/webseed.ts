@@ -149,7 +149,7 @@ export class Webseed {
       (scattered ? this.#takeRange(true, this.#rangeBytes, () => true) : undefined) ??
       this.#takeRange(scattered, this.#rangeBytes)
     if (taken !== undefined) return taken
-    // No piece is left to start: help with one that others have begun.
+    // no piece is left to start: help with one that others have begun.
     const order = downloader.take(this.#source, 4096)
     return order && this.#alone(order)
   }
@@ -244,12 +244,12 @@ export class Webseed {
       }
     }
     try {
-      // The return closes the connection: nothing is read beyond the requested range, however long the body is.
+      // the return closes the connection: nothing is read beyond the requested range, however long the body is.
       for await (const chunk of response) {
         this.down.add(chunk.length)
         take(chunk)
         if (pending.length === 0) return
-        // What the body holds meanwhile is bounded, and then its socket is not read.
+        // what the body holds meanwhile is bounded, and then its socket is not read.
         if (loopBudget.isOver('webseeds')) await loopBudget.next('webseeds')
       }
     } finally {

@@ -38,7 +38,7 @@ export class Listener {
         resolve()
       })
     })
-    // Errors of single connections (such as EMFILE) must not end the process.
+    // errors of single connections (such as EMFILE) must not end the process.
     server.on('error', () => undefined)
     const { port } = server.address() as { port: number }
     return new Listener(server, await openUdp(options.host, port, options.clock), port)

@@ -47,7 +47,7 @@ export class Transport {
       'close',
       guarded(() => {
         this.#ended = true
-        // Bytes that came before the end are still read.
+        // bytes that came before the end are still read.
         if (this.#held.length === 0 || this.#error !== undefined) this.#over()
       })
     )
@@ -84,7 +84,7 @@ export class Transport {
       if (this.#closed) return
     }
     if (at >= bytes.length) return
-    // A copy: the socket's buffer is used again.
+    // a copy: the socket's buffer is used again.
     this.#held.push(new Uint8Array(bytes.subarray(at)))
     this.socket.pause()
     loopBudget.later('peer-messages', this.#readHeld)
@@ -149,7 +149,7 @@ export class Transport {
         if (pending) done()
       })
     )
-    // The callback would say so later, when the memory has left the CPU's cache.
+    // the callback would say so later, when the memory has left the CPU's cache.
     pending = this.socket.writableLength > 0
     return !pending
   }

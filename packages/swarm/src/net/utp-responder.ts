@@ -11,11 +11,11 @@ const MAX_RESETS_PER_SECOND = 200
 export function refuseUtp(socket: Socket, clock: Clock): void {
   const resets = new PerSecond({ total: MAX_RESETS_PER_SECOND })
   const answer = guarded((packet: Uint8Array, { address, port }: RemoteInfo) => {
-    // The source is not trusted; it may even be port 0, to which nothing can be sent.
+    // the source is not trusted; it may even be port 0, to which nothing can be sent.
     if (!isPort(port)) return
     const nowMs = clock.monotonic()
     const reset = resetFor(packet, nowMs)
-    // Without a callback, the error of a single send (an unreachable network) would be thrown later.
+    // without a callback, the error of a single send (an unreachable network) would be thrown later.
     if (reset !== undefined && resets.take('', nowMs)) socket.send(reset, port, address, () => undefined)
   })
   socket.on('message', answer)

@@ -232,7 +232,7 @@ export class Peer implements WireSink {
     if (request.void) return
     this.requests.invalidate(request)
     this.send(formatBlockRef(MESSAGE.cancel, request.piece, request.begin, request.length))
-    // Without the fast extension a cancelled request has no answer.
+    // without the fast extension a cancelled request has no answer.
     if (!this.handshake.fast) this.requests.remove(request)
   }
 
@@ -273,7 +273,7 @@ export class Peer implements WireSink {
     this.#emit({ kind: 'closed', peer: this, error })
   }
 
-  // Wire
+  // wire
 
   admits(id: number, bodyBytes: number): boolean {
     const count = this.pieces.bits?.size
@@ -322,7 +322,7 @@ export class Peer implements WireSink {
   }
 
   requested(piece: number, begin: number, length: number): void {
-    // A request counts as interest: some clients request blocks without having announced interest.
+    // a request counts as interest: some clients request blocks without having announced interest.
     if (!this.peerInterested) this.#onInterest(true)
     this.uploadActiveAt = this.lastReceivedAt
     if (this.amChoking) {
@@ -336,7 +336,7 @@ export class Peer implements WireSink {
   #onChoke(): void {
     if (this.peerChoking) return
     this.peerChoking = true
-    // With the fast extension each request is rejected individually; without it the choke cancels them all (BEP 6).
+    // with the fast extension each request is rejected individually; without it the choke cancels them all (BEP 6).
     if (!this.handshake.fast) {
       const pending = [...this.requests.all()]
       this.requests.clear()
@@ -379,7 +379,7 @@ export class Peer implements WireSink {
   #onHashes(range: HashRange, hashes: Uint8Array | undefined): void {
     const wanted = this.hashes.take(range)
     if (wanted === undefined) {
-      // Rejects that cross an answer are harmless; unsolicited hashes are not.
+      // rejects that cross an answer are harmless; unsolicited hashes are not.
       if (hashes !== undefined) throw protocolError('hashes', 'hashes that were not asked for')
       return
     }

@@ -32,6 +32,7 @@ import type { TorrentParts } from './environment.ts'
 import { checkFile } from './file-check.ts'
 import { Leeching } from './leeching.ts'
 import { Seeding } from './seeding.ts'
+import type { TorrentIdentity } from './torrent-identity.ts'
 import type { FileRange, TorrentProgress } from './torrent-status.ts'
 
 type ActivePhaseEvents = 'piece-verified' | 'file-done' | 'complete' | 'bad-data' | 'warning' | 'failed'
@@ -44,7 +45,7 @@ export class ActivePhase {
   readonly info: TorrentInfo
   readonly layout: TorrentLayout
   readonly #parts: TorrentParts
-  readonly #webseeds: readonly string[]
+  readonly #sources: Pick<TorrentIdentity, 'webseeds' | 'strangers'>
   readonly #emit: Emit<ActivePhaseEvents>
   readonly #seeding: Seeding
   #leeching: Leeching | undefined
@@ -68,14 +69,14 @@ export class ActivePhase {
 
   constructor(
     known: Pick<TorrentParts, 'env' | 'options' | 'info'>,
-    webseeds: readonly string[],
+    sources: Pick<TorrentIdentity, 'webseeds' | 'strangers'>,
     emit: Emit<ActivePhaseEvents>
   ) {
     const layout = new TorrentLayout(known.info)
     const take: TorrentParts['emit'] = (event) => this.#takePiece(event)
     this.info = known.info
     this.layout = layout
-    this.#webseeds = webseeds
+    this.#sources = sources
     this.#emit = emit
     this.#parts = {
       ...known,
@@ -90,7 +91,7 @@ export class ActivePhase {
     if (known.options.seedOnly !== true) this.#leeching = new Leeching(this.#parts)
   }
 
-  // The torrent's state for its user
+  // the torrent's state for its user
 
   get state(): 'checking' | 'fetching' | 'seeding' {
     if (this.#finished || (this.#stockTaken && this.#parts.options.seedOnly === true)) return 'seeding'
@@ -138,7 +139,7 @@ export class ActivePhase {
     this.#leeching?.hasten(pieces)
   }
 
-  // Beginning
+  // beginning
 
   /** Asks the storage for the state of its files; peers can be greeted afterwards. @throws the storage's error. */
   async open(): Promise<void> {
@@ -177,7 +178,7 @@ export class ActivePhase {
     }
     this.#stockTaken = true
     if (this.complete) return this.#finish()
-    this.#leeching?.webseeds.start(this.#webseeds)
+    this.#leeching?.webseeds.start(this.#sources.webseeds, this.#sources.strangers)
     this.#leeching?.moreWork()
   }
 
@@ -197,7 +198,7 @@ export class ActivePhase {
     this.#emit({ kind: 'warning', warning: { kind, source, message } })
   }
 
-  // Peers
+  // peers
 
   /** The pieces that the peer is greeted with: none if it hears of them one by one (BEP 16). */
   readonly shownTo = (peer: Peer): Bitfield | undefined => (this.#seeding.hidesFrom(peer) ? undefined : this.have)
@@ -271,7 +272,7 @@ export class ActivePhase {
     if (this.complete && peer.pieces.isSeed && peer.extended !== undefined) peer.close()
   }
 
-  // Pieces and files
+  // pieces and files
 
   #takePiece(event: Parameters<TorrentParts['emit']>[0]): void {
     switch (event.kind) {
@@ -281,7 +282,7 @@ export class ActivePhase {
         return this.#layerKnown(event.rootHex, event.layer)
       case 'file-done':
         this.#emit(event)
-        // During stock-taking its end decides instead.
+        // during stock-taking its end decides instead.
         if (this.complete && this.#stockTaken) this.#finish()
         return
       case 'file-refused':
@@ -339,7 +340,7 @@ export class ActivePhase {
     this.#emit({ kind: 'complete' })
   }
 
-  // Time
+  // time
 
   tick(nowMs: number): void {
     this.#leeching?.tick(nowMs)

@@ -19,6 +19,7 @@ import type { TorrentOptions } from './torrent-options.ts'
 export interface DiscoverySubject {
   readonly infohash: Uint8Array
   readonly trackers: readonly string[]
+  readonly strangers: ReadonlySet<string>
   readonly info: TorrentInfo | undefined
   readonly options: { readonly dht?: boolean }
 }

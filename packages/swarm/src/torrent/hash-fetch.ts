@@ -79,13 +79,13 @@ export class HashFetch {
 
   pump(peers: Iterable<Peer>): void {
     if (this.idle) return
-    // A peer that connected with the v2 infohash supports v2 (BEP 52), whatever its reserved bit says.
+    // a peer that connected with the v2 infohash supports v2 (BEP 52), whatever its reserved bit says.
     const able = [...peers].filter((peer) => !peer.closed)
     const now = this.#clock.monotonic()
     for (const job of this.#leafJobs)
       if (job.answers.size === 0 || now - job.askedAt > LEAVES_SILENCE_MS) this.#askLeaves(job, able, now)
     for (const job of this.#jobs.values()) {
-      // Older jobs come first, so once every peer is busy the rest can be skipped: there may be thousands of files.
+      // older jobs come first, so once every peer is busy the rest can be skipped: there may be thousands of files.
       if (!able.some((peer) => peer.hashes.size < PER_PEER)) return
       for (const request of job.assembler.missing()) {
         if (job.asked.has(request.index)) continue
@@ -129,7 +129,7 @@ export class HashFetch {
     if (expected.levels === 0) return Promise.resolve(undefined)
     const { file, offset, lengthBytes } = this.#layout.span(piece)
     const first = offset / BLOCK_BYTES
-    // A power of two: what exceeds the leaves at the end of the file is padding.
+    // a power of two: what exceeds the leaves at the end of the file is padding.
     const length = Math.min(MAX_LEAVES, 2 ** expected.levels)
     const ranges: HashRange[] = []
     for (let at = 0; at < blockCount(lengthBytes); at += length)
@@ -163,7 +163,7 @@ export class HashFetch {
         (own) => own.index === range.index && own.length === range.length && equalBytes(own.root, range.root)
       )
       const answers = job.answers.get(peer.id)
-      // Another job may be about the same range, of a file with the same content.
+      // another job may be about the same range, of a file with the same content.
       if (at < 0 || answers === undefined || answers[at] !== undefined) continue
       if (hashes === undefined) {
         job.answers.delete(peer.id)
@@ -205,11 +205,11 @@ export class HashFetch {
       this.#leafJobs.delete(job)
       job.resolve(undefined)
     }
-    // Everybody refused. Ask again: they may have the hashes by now.
+    // everybody refused. Ask again: they may have the hashes by now.
     for (const job of this.#jobs.values())
       if (job.asked.size === 0 && peers.every((peer) => job.refusedBy.has(peer.id))) job.refusedBy.clear()
     this.pump(peers)
-    // Nobody is left to ask, e.g. with webseeds only: the piece must not wait for the deadline.
+    // nobody is left to ask, e.g. with webseeds only: the piece must not wait for the deadline.
     for (const job of this.#leafJobs) {
       if (job.answers.size > 0) continue
       this.#leafJobs.delete(job)

@@ -108,7 +108,7 @@ export class Leeching {
     }
   }
 
-  // What is missing
+  // what is missing
 
   /** The hashes of the file's pieces are known and its existing bytes are checked: the rest may be fetched. */
   open(file: LayoutFile): void {
@@ -146,7 +146,7 @@ export class Leeching {
     }
   }
 
-  // Webseeds
+  // webseeds
 
   /** In a fleet all peers want the same: webseeds give the pieces that no peer has, and the rest when no peer gives. */
   #webseedAllowance(): WebseedAllowance | undefined {
@@ -155,7 +155,7 @@ export class Leeching {
     return this.#farSources.allowance(this.#nowMs, this.#near.size === 0)
   }
 
-  // Peers
+  // peers
 
   /** Blocks may be requested from the peer from now on. */
   joined(peer: Peer): void {
@@ -247,7 +247,7 @@ export class Leeching {
 
   choke(peer: Peer): void {
     if (peer.peerChoking) this.#downloader.share(peer.id)
-    // Soon, and once: a peer may choke and unchoke thousands of times in one read.
+    // soon, and once: a peer may choke and unchoke thousands of times in one read.
     else this.moreWork()
   }
 
@@ -264,7 +264,7 @@ export class Leeching {
 
   refused(peer: Peer, request: PendingRequest): void {
     this.#downloader.release(request.buffer, request.run, peer.id)
-    // A peer that chokes us refuses all outstanding requests.
+    // a peer that chokes us refuses all outstanding requests.
     if (!peer.peerChoking) this.#refusing.refused(peer.id, this.#nowMs)
     this.moreWork()
   }
@@ -310,7 +310,7 @@ export class Leeching {
       if (unsharedOnly) this.#farSources.took(order.buffer.piece, now, order.run.first > 0)
       const request = pendingRequest(order, now, requests.outstandingBytes)
       const stale = requests.find(request.piece, request.begin)
-      // The same block was requested before and cancelled: a late answer will count for this request.
+      // the same block was requested before and cancelled: a late answer will count for this request.
       if (stale !== undefined) requests.remove(stale)
       requests.add(request)
       added.push(request)
@@ -361,7 +361,7 @@ export class Leeching {
 
   async #findBadBlocks(buffer: PieceBuffer, leaves: Uint8Array): Promise<void> {
     let proven: Uint8Array | undefined
-    // With a single sender the culprit is known.
+    // with a single sender the culprit is known.
     if (buffer.senders().size > 1) {
       const expected = this.#deps.hashes.expected(buffer.piece)!
       const asked = this.hashFetch.leaves(buffer.piece, expected, LEAVES_TIMEOUT_MS)
@@ -371,7 +371,7 @@ export class Leeching {
     this.#downloader.judge(buffer, leaves, proven)
   }
 
-  // Time
+  // time
 
   tick(nowMs: number): void {
     const peers = [...this.#deps.peers.values()]
@@ -390,7 +390,7 @@ export class Leeching {
   }
 
   #timeOut(peer: Peer, nowMs: number): void {
-    // Peers answer in order, so only the oldest request needs checking.
+    // peers answer in order, so only the oldest request needs checking.
     const oldest = peer.requests.oldest()
     if (oldest === undefined) return
     const rate = Math.max(RATE_FLOOR, peer.down.bytesPerSecond)

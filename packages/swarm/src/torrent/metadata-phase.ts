@@ -123,10 +123,10 @@ export class MetadataPhase {
     let info: TorrentInfo
     try {
       info = parseInfo(infoBytes)
-      // Pieces that no receive slot holds are refused here, while the error can still be reported.
+      // pieces that no receive slot holds are refused here, while the error can still be reported.
       new TorrentLayout(info)
     } catch (error) {
-      // The bytes match the infohash, so no other peer has better ones.
+      // the bytes match the infohash, so no other peer has better ones.
       return this.#emit({ kind: 'failed', error: error as Error })
     }
     this.#emit({ kind: 'metadata', info })

@@ -103,7 +103,7 @@ export class PeerBook {
     }
     entry.encrypted = false
     entry.failures += 1
-    // Addresses from the user are kept: that peer may come back.
+    // addresses from the user are kept: that peer may come back.
     if (entry.failures > MAX_FAILURES && entry.source !== 'user') this.#entries.delete(key)
     entry.nextDialAt = nowMs + Math.min(300_000, 2_000 * 2 ** Math.min(entry.failures - 1, 8))
   }

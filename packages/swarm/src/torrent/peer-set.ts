@@ -149,7 +149,7 @@ export class PeerSet {
           this.#dialling.delete(transport)
           place.release()
           if (error instanceof SwarmError && error.reason === 'self') this.book.markSelf(address)
-          // The peer closed the connection after our plain handshake: it may require encryption.
+          // the peer closed the connection after our plain handshake: it may require encryption.
           this.book.over(address, opened ? 'closed-early' : 'failed', this.#nowMs)
           this.pump()
         }
@@ -278,7 +278,7 @@ export class PeerSet {
     this.#left.delete(id)
     const now = this.#nowMs
     this.book.ban(sender.address, now)
-    // If it was dialled by name, it may come back by its address.
+    // if it was dialled by name, it may come back by its address.
     this.book.ban({ host: sender.remoteHost, port: sender.address.port }, now)
     const address = formatAddress(sender.address)
     for (const other of [...this.#peers.values()])

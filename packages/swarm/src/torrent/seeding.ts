@@ -64,7 +64,7 @@ export class Seeding {
     return this.#deps.env.clock.monotonic()
   }
 
-  // What peers are told
+  // what peers are told
 
   /** True: the peer is told that we have nothing, and hears of pieces one by one. It must know "have none" (BEP 6). */
   hidesFrom(peer: Peer): boolean {
@@ -93,7 +93,7 @@ export class Seeding {
     for (const [id, piece] of this.#superSeed.offers(this.#nowMs, idle)) this.#deps.peers.get(id)?.sendHave(piece)
   }
 
-  // Slots
+  // slots
 
   get #uploads(): boolean {
     return this.#deps.options.upload !== false
@@ -112,7 +112,7 @@ export class Seeding {
     peer.setChoking(choke, nowMs)
   }
 
-  // Blocks
+  // blocks
 
   /** @throws SwarmError `E_PROTOCOL`. */
   request(peer: Peer, block: BlockRef): void {
@@ -155,7 +155,7 @@ export class Seeding {
     return since !== undefined && since < sinceMs
   }
 
-  // Metadata and hashes
+  // metadata and hashes
 
   metadataRequest(peer: Peer, piece: number): void {
     const { info, options } = this.#deps
@@ -194,7 +194,7 @@ export class Seeding {
     return queue
   }
 
-  // Time
+  // time
 
   gone(peer: Peer, fetching: boolean): void {
     this.#superSeed?.gone(peer.id)

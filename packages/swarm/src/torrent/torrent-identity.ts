@@ -1,4 +1,4 @@
-import { isHost, isPort, type PeerAddress, tryParseAddress } from '@svc/internal-net'
+import { formatAddress, isHost, isPort, type PeerAddress, tryParseAddress } from '@svc/internal-net'
 import { parseInfo, parseMagnet, type TorrentInfo } from '@svc/metainfo'
 import { SwarmError } from '../errors.ts'
 import type { TorrentOptions } from './torrent-options.ts'
@@ -11,6 +11,8 @@ export interface TorrentIdentity {
   readonly trackers: readonly string[]
   readonly webseeds: readonly string[]
   readonly peers: readonly PeerAddress[]
+  /** Trackers, webseeds and peers (`host:port`) among these that nobody vouches for. */
+  readonly strangers: ReadonlySet<string>
 }
 
 const unique = (urls: readonly string[]): readonly string[] => [...new Set(urls)]
@@ -22,16 +24,23 @@ export function torrentIdentityOf(options: TorrentOptions): TorrentIdentity {
   const hints = {
     trackers: options.trackers ?? [],
     webseeds: options.webseeds ?? [],
-    peers: (options.peers ?? []).map(parsePeer)
+    peers: (options.peers ?? []).map(parsePeer),
+    strangers: new Set(
+      (options.strangers ?? []).flatMap((text) => {
+        const peer = tryParseAddress(text)
+        return peer === undefined ? [text] : [text, formatAddress(peer)]
+      })
+    )
   }
   if (options.magnet !== undefined) {
     const magnet = parseMagnet(options.magnet)
     return {
+      ...hints,
       infohash: magnet.infohash,
       info: undefined,
       trackers: unique([...hints.trackers, ...magnet.trackers]),
       webseeds: unique([...hints.webseeds, ...magnet.webseeds]),
-      // Invalid addresses are skipped: the magnet's other ones are still useful.
+      // invalid addresses are skipped: the magnet's other ones are still useful.
       peers: [...hints.peers, ...magnet.peers.map(tryParseAddress).filter((peer) => peer !== undefined)]
     }
   }

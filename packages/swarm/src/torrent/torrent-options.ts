@@ -17,6 +17,8 @@ export interface TorrentOptions {
   readonly webseeds?: readonly string[]
   /** `host:port`; private addresses are allowed here. */
   readonly peers?: readonly (string | PeerAddress)[]
+  /** Those of `trackers`, `webseeds` and `peers` that nobody vouches for: of these, only public addresses are dialled. */
+  readonly strangers?: readonly string[]
   /** True: nothing is ever requested; missing pieces are not offered. */
   readonly seedOnly?: boolean
   /**

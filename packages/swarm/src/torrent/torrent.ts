@@ -10,7 +10,7 @@
 // handles it. A phase's events reach the user's listeners after our own state has changed.
 
 import { EventEmitter } from 'node:events'
-import type { PeerAddress } from '@svc/internal-net'
+import { formatAddress, type PeerAddress } from '@svc/internal-net'
 import { MetainfoError, type TorrentInfo, type TorrentLayout, truncateInfohash } from '@svc/metainfo'
 import type { Discovery } from '../discovery/discovery.ts'
 import { PeerExchange } from '../discovery/pex.ts'
@@ -52,6 +52,8 @@ export class Torrent extends EventEmitter<TorrentEvents> {
   /** 32 bytes. */
   readonly infohash: Uint8Array
   readonly trackers: readonly string[]
+  /** @internal */
+  readonly strangers: ReadonlySet<string>
   /** @internal Our side of every handshake. */
   readonly handshake: Handshake
   /** @internal */
@@ -74,6 +76,7 @@ export class Torrent extends EventEmitter<TorrentEvents> {
     this.#identity = identity
     this.infohash = identity.infohash
     this.trackers = identity.trackers
+    this.strangers = identity.strangers
     this.handshake = { infohash: truncateInfohash(identity.infohash), peerId: env.peerId, extended: true, fast: true }
     this.#phase =
       identity.info === undefined
@@ -90,15 +93,19 @@ export class Torrent extends EventEmitter<TorrentEvents> {
 
   #activePhase(info: TorrentInfo): ActivePhase {
     const known = { env: this.#env, options: this.#options, info }
-    return new ActivePhase(known, this.#identity.webseeds, (event) => this.#outcome(event))
+    return new ActivePhase(known, this.#identity, (event) => this.#outcome(event))
   }
 
   /** @internal Called once, after the engine knows the torrent. */
   start(): void {
     if (this.#options.seedOnly !== true) this.#env.verifier.warm()
     if (this.#phase instanceof ActivePhase) void this.#begin(this.#phase)
-    for (const address of this.#identity.peers) this.connections.add(address, 'user', true)
-    // Its user listens to warnings by then.
+    const { peers, strangers } = this.#identity
+    for (const address of peers) {
+      const isVouched = !strangers.has(formatAddress(address))
+      this.connections.add(address, isVouched ? 'user' : 'stranger', isVouched)
+    }
+    // its user listens to warnings by then.
     queueMicrotask(guarded(() => this.#discover()))
   }
 
@@ -109,14 +116,14 @@ export class Torrent extends EventEmitter<TorrentEvents> {
       warning: (error) => this.#warn('discovery', 'discovery', error.message),
       stats: () => {
         const { totalBytes, verifiedBytes, uploadedBytes, downloadedBytes } = this.progress()
-        // Announces need the number of missing bytes. Without metadata it is unknown, but not 0.
+        // announces need the number of missing bytes. Without metadata it is unknown, but not 0.
         const left = totalBytes === undefined ? 1 : totalBytes - verifiedBytes
         return { uploaded: uploadedBytes, downloaded: downloadedBytes, left }
       }
     })
   }
 
-  // What the user sees
+  // what the user sees
 
   get state(): TorrentState {
     if (this.#isClosed) return 'closed'
@@ -221,7 +228,7 @@ export class Torrent extends EventEmitter<TorrentEvents> {
     this.#env.removed(this.infohash)
     const written = this.#phase.close()
     this.connections.close()
-    // Threads write through the storage's descriptors: close it when they are done.
+    // threads write through the storage's descriptors: close it when they are done.
     const ends = await Promise.allSettled([written, ...this.#discoveries.map((discovery) => discovery.close())])
     try {
       await this.#options.storage.close()
@@ -234,7 +241,7 @@ export class Torrent extends EventEmitter<TorrentEvents> {
     if (failed !== undefined) throw failed.reason
   }
 
-  // Phases
+  // phases
 
   get #isOver(): boolean {
     return this.#closing !== undefined || this.#error !== undefined
@@ -298,7 +305,7 @@ export class Torrent extends EventEmitter<TorrentEvents> {
     if (this.#closing === undefined) this.emit('warning', { kind, source, message, ...(lied && { lied }) })
   }
 
-  // Peers
+  // peers
 
   #greeting(peer: Peer): OurExtendedHandshake {
     const active = this.#active
@@ -361,7 +368,7 @@ export class Torrent extends EventEmitter<TorrentEvents> {
       this.#warn('peer', peerLabel(peer), error.message)
   }
 
-  // Time
+  // time
 
   /** @internal About once a second. */
   tick(nowMs: number): void {

@@ -14,9 +14,10 @@ export class Webseeds {
     this.#context = { ...parts, isServedBy: (host) => givesPlenty(parts, host) }
   }
 
-  /** All URLs come from the user or the torrent's magnet. Invalid ones cause a warning. */
-  start(urls: readonly string[]): void {
-    const userOrigins = new Set(urls.flatMap((url) => (URL.canParse(url) ? [new URL(url).origin] : [])))
+  /** URLs come from the user or the torrent's magnet, but for those in `strangers`. Invalid ones cause a warning. */
+  start(urls: readonly string[], strangers: ReadonlySet<string>): void {
+    const vouched = urls.filter((url) => !strangers.has(url))
+    const userOrigins = new Set(vouched.flatMap((url) => (URL.canParse(url) ? [new URL(url).origin] : [])))
     for (const url of urls) {
       try {
         const webseed = new Webseed(this.#context, url, userOrigins)

@@ -60,14 +60,14 @@ export class HashServer {
     if (defectOfHashRequest(range, shape) !== undefined) return undefined
     const window = leavesForRequest(range, shape)
     const kept = this.#deps.env.hashWork.trees.get(this.#key(file))
-    // Only copies bytes, so it need not wait for its turn.
+    // only copies bytes, so it need not wait for its turn.
     if (window === undefined && kept !== undefined) return kept.answer(range)
     return this.#deps.env.hashWork.inTurn(async () => {
       const tree = await this.#tree(file, shape)
       if (tree === undefined) return undefined
       if (window === undefined) return tree.answer(range)
       const leaves = await this.#leaves(file, tree, window.start, window.end)
-      // Charged once more for the layers between the leaves and the pieces.
+      // charged once more for the layers between the leaves and the pieces.
       await this.#deps.env.hashWork.afford(window.end - window.start)
       return leaves === undefined ? undefined : tree.answer(range, leaves)
     })

@@ -70,7 +70,7 @@ export class UploadLimiter {
     this.#timer = undefined
     for (const sender of this.#waiting) {
       if (!this.#limit.ready(this.#clock.monotonic())) break
-      // A sender with more to send goes to the end, and the loop comes to it again.
+      // a sender with more to send goes to the end, and the loop comes to it again.
       this.#waiting.delete(sender)
       if (this.#sendOne(sender)) this.#waiting.add(sender)
     }

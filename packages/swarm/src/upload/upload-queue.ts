@@ -201,7 +201,7 @@ export class UploadQueue implements LimitedSender {
       this.#lost(fileIndex, error as Error)
       return 'sent'
     }
-    // The thread finds out that a file has become too short.
+    // the thread finds out that a file has become too short.
     if (count !== frame.blockBytes) {
       frames.release(frame)
       if (count !== 0) return 'not'
@@ -240,7 +240,7 @@ export class UploadQueue implements LimitedSender {
     } catch (error) {
       failure = error as Error
     }
-    // Otherwise no peer waits for these bytes.
+    // otherwise no peer waits for these bytes.
     const isWanted = this.#reading === run
     if (isWanted) this.#reading = undefined
     if (isWanted && failure === undefined) this.#sendRun(run)
@@ -250,7 +250,7 @@ export class UploadQueue implements LimitedSender {
   }
 
   #lost(fileIndex: number, error: Error): void {
-    // The handler removes the file from all queues of the torrent, including this one.
+    // the handler removes the file from all queues of the torrent, including this one.
     this.#context.emit({ kind: 'file-lost', fileIndex, error })
     if (this.#head?.fileIndex === fileIndex) this.dropFile(fileIndex)
   }
@@ -266,7 +266,7 @@ export class UploadQueue implements LimitedSender {
       const at = entry.offset - run.start
       const bytes = run.bytes.subarray(at, at + length)
       target.set(bytes)
-      // Beyond the end of the file: zeros, for clients that request whole blocks (libtorrent before 2.0.13 does with v2
+      // beyond the end of the file: zeros, for clients that request whole blocks (libtorrent before 2.0.13 does with v2
       // torrents).
       target.fill(0, bytes.length)
       count += 1

@@ -101,7 +101,7 @@ export class WireDecoder {
       case LENGTH:
         this.#length = readU32(bytes, at)
         if (this.#length > MAX_UNKNOWN_BYTES) throw this.#tooLong('message')
-        // A length of 0 is a whole message: a keep-alive.
+        // a length of 0 is a whole message: a keep-alive.
         if (this.#length === 0) this.#expect(LENGTH, 4)
         else this.#expect(ID, 1)
         return
@@ -125,7 +125,7 @@ export class WireDecoder {
         const body = bytes.subarray(at, at + this.#length - 1)
         this.#expect(LENGTH, 4)
         this.#sink.message(this.#id, body)
-        // Otherwise an idle connection would retain the buffer of its largest message.
+        // otherwise an idle connection would retain the buffer of its largest message.
         if (this.#held.length > 4096) this.#held = new Uint8Array(64)
       }
     }

@@ -49,7 +49,7 @@ export function parseExtendedHandshake(payload: Uint8Array): ExtendedHandshake {
   }
   const client = root.get('v')
   const zone = root.get('svc_zone')
-  // A peer that accepts more than we ask for accepts what we ask for.
+  // a peer that accepts more than we ask for accepts what we ask for.
   const maxRequest = Math.min(integer(root.get('svc_maxreq'), 2 ** 31 - 1) ?? 0, MAX_REQUEST_BYTES)
   return {
     ids,

@@ -6,7 +6,7 @@ export interface LsdAnnounce {
   readonly port: number
   /** 40 lower-case hex characters each: truncated v2 infohashes. */
   readonly infohashes: readonly string[]
-  /** Chosen by the sender, to recognise its own datagrams. */
+  /** Chosen by the sender, to recognize its own datagrams. */
   readonly cookie: string | undefined
 }
 

@@ -66,7 +66,7 @@ export const BODY_BOUNDS: Readonly<Record<number, readonly [min: number, max: nu
   [MESSAGE.allowedFast]: [5, 5],
   [MESSAGE.extended]: [2, 1 + MAX_EXTENDED_BYTES],
   [MESSAGE.hashRequest]: [49, 49],
-  // The requested hashes and at most one uncle per layer of a tree of 2^32 leaves.
+  // the requested hashes and at most one uncle per layer of a tree of 2^32 leaves.
   [MESSAGE.hashes]: [49 + 32, 49 + 32 * (MAX_REQUEST_HASHES + 32)],
   [MESSAGE.hashReject]: [49, 49]
 }

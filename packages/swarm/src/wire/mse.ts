@@ -69,7 +69,7 @@ const violation = (message: string): SwarmError =>
 /** Skips padding, and the mark that ends it. */
 function* skipTo(incoming: IncomingBytes, mark: Uint8Array): ByteScript<void> {
   while (incoming.held.indexOf(mark) < 0) {
-    if (incoming.held.length > PAD_BYTES + mark.length) throw violation('no synchronisation mark')
+    if (incoming.held.length > PAD_BYTES + mark.length) throw violation('no synchronization mark')
     yield
   }
   yield* incoming.take(incoming.held.indexOf(mark) + mark.length)
@@ -114,7 +114,7 @@ export function* respondMse(
   answer.writeUInt32BE(select, 8)
   send(encrypt.apply(answer))
   if (select === RC4) return { encrypt, decrypt, rest: Buffer.concat([initial, opened(decrypt, incoming.takeAll())]) }
-  // Bytes after the initial payload would use the selected method, which the peer cannot know before our answer, so
+  // bytes after the initial payload would use the selected method, which the peer cannot know before our answer, so
   // in practice there are none.
   if (incoming.held.length > 0) throw violation('data before the method was selected')
   return { rest: initial }
@@ -130,7 +130,7 @@ export function* initiateMse(incoming: IncomingBytes, send: Send, infohash: Uint
   const offer = Buffer.alloc(16)
   offer.writeUInt32BE(PLAIN | RC4, 8)
   send(Buffer.concat([sha1('req1', secret), xor(sha1('req2', infohash), sha1('req3', secret)), encrypt.apply(offer)]))
-  // The encrypted verification constant is the first 8 bytes of their key stream.
+  // the encrypted verification constant is the first 8 bytes of their key stream.
   yield* skipTo(incoming, decrypt.apply(Buffer.alloc(8)))
   const answer = opened(decrypt, yield* incoming.take(6))
   const select = answer.readUInt32BE(0)

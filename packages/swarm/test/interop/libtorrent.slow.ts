@@ -141,7 +141,7 @@ describe.skipIf(!hasLibtorrent)('libtorrent', () => {
     fixture = await engines.torrent({ a: 300_000, b: 1 }, 65_536)
     engines.overUdp = true
     const { swarm } = await engines.seed(fixture)
-    // A second until it dials again, by TCP. Without an answer by uTP it waits for a minute, where three seconds are usual.
+    // a second until it dials again, by TCP. Without an answer by uTP it waits for a minute, where three seconds are usual.
     const lt = await libtorrent({ defaults: true, settings: { utp_connect_timeout: 60_000, peer_connect_timeout: 60 } })
     lt.send({
       cmd: 'add',
@@ -164,7 +164,7 @@ describe.skipIf(!hasLibtorrent)('libtorrent', () => {
     lt.send({ cmd: 'add', id: 't', torrent: fixture.torrentFile, save: theirs, peers: [['127.0.0.1', swarm.port]] })
     await lt.written('t')
     await expectFiles(fixture, theirs)
-    // What was encrypted for one is plain for the next.
+    // what was encrypted for one is plain for the next.
     const plain = await fixture.target('plain')
     await (await engines.open())
       .add({ info: fixture.info, storage: createFileStorage(plain), peers: [`127.0.0.1:${swarm.port}`] })
@@ -197,7 +197,7 @@ describe.skipIf(!hasLibtorrent)('libtorrent', () => {
       peers: [['127.0.0.1', swarm.port]]
     })
     await middle.wait('first-block', 'm')
-    // We know libtorrent only; the seed comes from its peer exchange.
+    // we know libtorrent only; the seed comes from its peer exchange.
     const torrent = (await engines.open()).add({
       info: fixture.info,
       storage: createFileStorage(await fixture.target('us')),

@@ -118,7 +118,7 @@ test('slots stay within the budget, are returned, and waiters are served in orde
   expect(told).toEqual(['first'])
   pool.release(slots.pop()!)
   expect(told).toEqual(['first', 'second'])
-  // Larger than everything, but it is the only one.
+  // larger than everything, but it is the only one.
   for (const slot of slots) pool.release(slot)
   expect(pool.acquire(100 * BLOCK)).toBeDefined()
 })

@@ -8,7 +8,7 @@ test("beyond the limit of addresses, those that failed most are dropped, and the
   const named = { host: '127.0.0.1', port: 9 }
   expect(book.add(named, 'user', false)).toBe(true)
   for (let n = 0; n < 1_999; n++) expect(book.add(stranger(n), 'stranger', false)).toBe(true)
-  // Two that were tried and did not answer, one of them twice.
+  // two that were tried and did not answer, one of them twice.
   const failed: string[] = []
   let nowMs = 0
   for (let tries = 0; tries < 2; tries++) {

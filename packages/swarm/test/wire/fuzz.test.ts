@@ -69,7 +69,7 @@ describeFuzz([
         blockData: () => undefined,
         blockEnd: () => seen.add('end')
       } as never)
-      // In uneven fragments, as a network delivers them.
+      // in uneven fragments, as a network delivers them.
       for (let at = 0, step = 1; at < input.length; at += step, step = (step * 7 + 3) % 251) {
         decoder.push(input.subarray(at, at + step))
         if (step === 0) step = 1
