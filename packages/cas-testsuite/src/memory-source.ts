@@ -27,7 +27,7 @@ export async function readSource(
       chunks.push(value.slice())
     }
   } catch (error) {
-    // Its clean-up may take time; nobody waits for it.
+    // its clean-up may take time; nobody waits for it.
     void iterator.return?.().catch(() => undefined)
     throw error
   }

@@ -269,7 +269,7 @@ class MemoryReader implements BlobReader {
       checkRange(start, end, this.sizeBytes)
       for (let offset = start; offset < end; offset += CHUNK_BYTES) {
         if (this.#closed) throw closedError('the reader')
-        // Copied, so that nobody can modify a blob through a chunk.
+        // copied, so that nobody can modify a blob through a chunk.
         yield this.#bytes.slice(offset, Math.min(end, offset + CHUNK_BYTES))
       }
     } finally {

@@ -22,7 +22,7 @@ export class Batch<Item, Outcome> {
       this.#queue.push({ item, resolve, reject })
       if (this.#isScheduled) return
       this.#isScheduled = true
-      // Whatever else becomes ready in this turn of the event loop comes along.
+      // whatever else becomes ready in this turn of the event loop comes along.
       setImmediate(() => void this.#run())
     })
   }

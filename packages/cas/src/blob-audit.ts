@@ -135,7 +135,7 @@ export class BlobAudit {
           if (status === 'mismatched') mismatched.push(digest)
         } catch (error) {
           if (signal.aborted) return
-          // Deleted since the listing: nothing to check.
+          // deleted since the listing: nothing to check.
           if (error instanceof CasError && error.code === 'E_NOT_FOUND') return
           unreadable.push(digest)
           failure ??= error
@@ -150,7 +150,7 @@ export class BlobAudit {
           await one(digest)
         }
       }
-      // More than there are threads, so that the next file is already open when a thread becomes free.
+      // more than there are threads, so that the next file is already open when a thread becomes free.
       await allOf(Array.from({ length: this.#context.threads.hashThreads * 2 }, lane))
       throwIfAborted(signal)
       mismatched.sort()

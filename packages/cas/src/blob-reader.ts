@@ -139,7 +139,7 @@ export class DiskBlobReader implements BlobReader {
       for (let offset = start; next !== undefined; ) {
         const bytes = await next
         offset += bytes.length
-        // Reads ahead while the consumer works on this chunk.
+        // reads ahead while the consumer works on this chunk.
         next = offset < end ? chunk(offset) : undefined
         next?.catch(() => undefined)
         yield bytes

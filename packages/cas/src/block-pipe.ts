@@ -52,7 +52,7 @@ export class PipeSender {
       if (message !== 'wake') this.#error ??= message.error
       this.#wake?.()
     })
-    // The other side ended, and reports the reason itself.
+    // the other side ended, and reports the reason itself.
     this.#port.on('close', () => {
       this.#error ??= encodeError(abortError())
       this.#wake?.()
@@ -136,7 +136,7 @@ export class PipeTaker {
         const taken = Atomics.load(this.#control, TAKEN)
         if (taken === Atomics.load(this.#control, SENT)) {
           Atomics.store(this.#control, TAKER_ASLEEP, 1)
-          // Sleep, unless a block arrived in between that nobody else has noticed.
+          // sleep, unless a block arrived in between that nobody else has noticed.
           if (taken === Atomics.load(this.#control, SENT) || Atomics.exchange(this.#control, TAKER_ASLEEP, 0) === 0)
             return
           continue

@@ -103,7 +103,7 @@ export class Cloner {
     let partFd: number | undefined
     try {
       partFd = await port.open(part, OPEN_CLONE)
-      // The clone inherited the mode of its source.
+      // the clone inherited the mode of its source.
       await port.fchmod(partFd, 0o600)
       return { partFd, snapshot }
     } catch (error) {

@@ -32,7 +32,7 @@ export async function commitBlob(
 ): Promise<IngestResult> {
   const { threads, digestLocks, notDurable } = context
   const { digest, sizeBytes } = result
-  // Whoever holds the part file has to delete it: this function, or the thread that it was handed to.
+  // whoever holds the part file has to delete it: this function, or the thread that it was handed to.
   let holdsPart = 'partFd' in from
   try {
     checkExpected(result, options)
@@ -41,20 +41,20 @@ export async function commitBlob(
     if ('partFd' in from && from.partFd !== undefined && sizeBytes >= SYNC_FIRST_BYTES)
       await context.datasync(from.partFd, from.part)
 
-    // While this lock is held, nobody else creates, moves or looks up the blob's name.
+    // while this lock is held, nobody else creates, moves or looks up the blob's name.
     const release = await digestLocks.acquire(digest, signal)
     try {
       throwIfAborted(signal)
       // another store may be mounted over this one: nothing of ours goes there
       context.guard.requireRoot()
 
-      // A thread syncs the file, links the name and syncs the folder: commit.ts.
+      // a thread syncs the file, links the name and syncs the folder: commit.ts.
       const existing = notDurable.has(digest) ? await successor(context, digest, signal) : 'keep'
       const item: CommitItem = { ...from, digest, sizeBytes, existing }
       holdsPart = false
       let outcome = await threads.commit(item)
 
-      // A file of that name exists. If it is sound it stays; a corrupt one goes to quarantine, and these bytes replace it.
+      // a file of that name exists. If it is sound it stays; a corrupt one goes to quarantine, and these bytes replace it.
       if (outcome.state === 'exists' && !outcome.same) {
         holdsPart = 'partFd' in from
         if (!(await isSound(context, digest, signal))) {

@@ -24,7 +24,7 @@ export class DiskBlobs {
       return { digest, sizeBytes: stat.size }
     }
     try {
-      // Nobody is making the name, nor can anybody begin within this turn: there is nothing to wait for.
+      // nobody is making the name, nor can anybody begin within this turn: there is nothing to wait for.
       const quick = await quickReads.run(
         () => {
           if (!digestLocks.isFree(digest)) return undefined
@@ -34,7 +34,7 @@ export class DiskBlobs {
       )
       if (quick === 'hidden') return undefined
       if (quick !== undefined) return found(quick)
-      // A name that is being made is removed again if its folder cannot be synced: wait until it is durable or gone.
+      // a name that is being made is removed again if its folder cannot be synced: wait until it is durable or gone.
       return await digestLocks.run(digest, undefined, async () => {
         if (notDurable.has(digest)) return undefined
         return found(await port.lstat(path))
@@ -67,7 +67,7 @@ export class DiskBlobs {
     const path = layout.blob(digest)
     try {
       return await digestLocks.run(digest, undefined, async () => {
-        guard.requireRoot()
+        await guard.requireOwner()
         const stat = await port.lstat(path)
         if (!stat.isFile()) throw notRegular(digest, path)
         const blob = { digest, sizeBytes: stat.size }

@@ -84,7 +84,7 @@ export class DiskPartials {
   #readJournal(id: string) {
     const { port, layout } = this.#context
     const path = layout.journal(id)
-    // A symbolic link, a folder or a huge file under that name is not one of our journals.
+    // a symbolic link, a folder or a huge file under that name is not one of our journals.
     const stat = port.lstatSync(path)
     if (!stat.isFile() || stat.size > MAX_JOURNAL_BYTES) return undefined
     const fd = port.openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW)
@@ -155,7 +155,7 @@ export class DiskPartials {
       (key.digest === undefined || journal.digest === undefined || key.digest === journal.digest)
     const part = isSame ? await this.#openPart(id) : undefined
     if (part === undefined) {
-      // Another size or digest, or no part file: this partial cannot become the blob.
+      // another size or digest, or no part file: this partial cannot become the blob.
       await this.#forget(key.key)
       return undefined
     }

@@ -6,6 +6,7 @@ import {
   type FilePort,
   type FilePortModule,
   holdOffOnNetworkFileSystem,
+  isOnNetworkFileSystem,
   loadFilePort,
   makeFolders
 } from '@svc/internal-files'
@@ -15,12 +16,13 @@ import { DiskPartials } from './disk-partials.ts'
 import { delaysBlocks } from './early-write.ts'
 import { ioError } from './errors.ts'
 import { HashThreads } from './hash-threads.ts'
-import { prepareIdentity, RootGuard, requireStoreId } from './identity.ts'
+import { prepareIdentity, RootGuard, type RootState, rootState } from './identity.ts'
 import { Ingestor } from './ingest.ts'
-import { layoutOf, prepareLayout, prepareRoot } from './layout.ts'
+import { layoutOf, makeRoot, prepareLayout } from './layout.ts'
 import { lockRoot } from './root-lock.ts'
 import type { DiskBlobStore } from './store.ts'
 import { StoreContext } from './store-context.ts'
+import { StoreOwner } from './store-owner.ts'
 
 /** Options of a disk store; only `root` is required. */
 export interface DiskStoreOptions {
@@ -44,26 +46,43 @@ export interface DiskStoreOptions {
   readonly clock?: Clock
 }
 
+/** The options that decide whether a root is refused. */
+export type RootOptions = Pick<DiskStoreOptions, 'root' | 'folders' | 'expectedId' | 'filePort'>
+
 const TWO_WEEKS_MS = 14 * 24 * 3600 * 1000
 const TWO_SECONDS_MS = 2000
 
 /**
+ * Looks at a root as {@link openDiskStore} would, and changes nothing: neither the lock nor a mode.
+ * @throws CasError `E_UNSAFE_ROOT`, `E_FORMAT`, `E_OTHER_STORE`, `E_IO`: opening it would be refused
+ */
+export async function lookAtRoot(options: RootOptions): Promise<RootState> {
+  return look(await loadFilePort(options.filePort), options)
+}
+
+const look = async (port: FilePort, options: RootOptions): Promise<RootState> =>
+  rootState(port, layoutOf(await realRoot(options.root)), options)
+
+/**
  * Opens the store in a folder, which is created if absent (spec disk.1, disk.9), and cleans up after an earlier crash.
+ * A folder that is refused stays as it was.
  * A root has one owner at a time; `close` releases it.
  * @throws CasError `E_LOCKED` (another owner; `details.pid`), `E_UNSAFE_ROOT`, `E_FORMAT`, `E_OTHER_STORE`,
  *   `E_NO_SPACE`, `E_IO`.
  */
 export async function openDiskStore(options: DiskStoreOptions): Promise<DiskBlobStore> {
   const port = await loadFilePort(options.filePort)
-  const { folders = [], newId, expectedId, clock = systemClock } = options
-  if (expectedId !== undefined) requireStoreId(port, resolve(options.root), expectedId)
-  const root = await prepareFolder(port, resolve(options.root))
+  const { folders = [], newId, clock = systemClock } = options
+  await look(port, options)
+  const root = await madeRoot(port, options.root)
   const layout = layoutOf(root)
   const lock = await lockRoot(layout.lock)
+  let owner: StoreOwner | undefined
   try {
+    owner = await StoreOwner.claim(layout.owner, { clock, isShared: await isOnNetworkFileSystem(port, root) })
     const isNew = await prepareLayout(port, layout, lock.afterCrash)
     const id = await prepareIdentity(port, layout, { folders, newId })
-    const guard = new RootGuard(layout, id, () => lock.isInPlace(), folders)
+    const guard = new RootGuard(layout, id, lock, owner, folders)
     const threads = new HashThreads(root, options.filePort, options.hashThreads)
     const context = new StoreContext(layout, port, threads, guard, clock, await delaysBlocks(port, root))
     const { leases, notDurable } = context
@@ -81,6 +100,7 @@ export async function openDiskStore(options: DiskStoreOptions): Promise<DiskBlob
       const failure = await partials.releaseAll()
       await threads.close()
       endHoldOff()
+      await owner?.release()
       // a name whose folder could not be synced is made durable, or is gone, after the start that follows a crash
       lock.release(notDurable.size === 0)
       if (failure !== undefined) throw failure
@@ -92,6 +112,7 @@ export async function openDiskStore(options: DiskStoreOptions): Promise<DiskBlob
       isNew,
       lockKind: lock.kind,
       requireRoot: () => guard.requireRoot(),
+      requireOwner: () => guard.requireOwner(),
       check: () => guard.check(),
       blobPath: layout.blob,
       freeBytes: () => context.freeBytes(),
@@ -113,21 +134,29 @@ export async function openDiskStore(options: DiskStoreOptions): Promise<DiskBlob
       close: () => (closed ??= close())
     }
   } catch (error) {
-    lock.release()
+    await owner?.release()
+    // what a crash before this start left behind is still unchecked
+    lock.release(!lock.afterCrash)
     throw error
   }
 }
 
-async function prepareFolder(port: FilePort, path: string): Promise<string> {
+/** The root itself may be a symbolic link, which is resolved once, here; below the root, links are never followed. */
+async function realRoot(path: string): Promise<string> {
+  const root = resolve(path)
   try {
-    await makeFolders(dirname(path), 0o700, port)
-    // The root itself may be a symbolic link, which is resolved once, here; below the root, links are never followed.
-    const real = await realpath(path).catch((error: unknown) => {
-      if (errnoOf(error) === 'ENOENT') return path
-      throw error
-    })
-    prepareRoot(port, real)
-    return await realpath(real)
+    return await realpath(root)
+  } catch (error) {
+    if (errnoOf(error) === 'ENOENT') return root
+    throw ioError(error, 'look at the root folder', root)
+  }
+}
+
+async function madeRoot(port: FilePort, path: string): Promise<string> {
+  try {
+    await makeFolders(dirname(resolve(path)), 0o700, port)
+    makeRoot(port, await realRoot(path))
+    return await realpath(path)
   } catch (error) {
     throw ioError(error, 'prepare the root folder', path)
   }

@@ -27,7 +27,7 @@ export function beginEarlyWrite(port: FilePort, part: string): () => void {
     const fd = port.openSync(part, TRUNCATE)
     return () => closeQuietly(port, fd)
   } catch {
-    // Without it the sync takes longer.
+    // without it the sync takes longer.
     return () => undefined
   }
 }

@@ -121,7 +121,7 @@ async function pass(
     const { attachments: attached, partFd } = done
     return { digest: one.digest!, sizeBytes: one.sizeBytes, attachments: attached, partFd }
   } catch (error) {
-    // Once this throws the caller may close the descriptor: both threads must have stopped using it.
+    // once this throws the caller may close the descriptor: both threads must have stopped using it.
     await Promise.allSettled(busy.map((thread) => thread.call('drop', { session })))
     if (done?.partFd !== undefined) await context.discardPart(done.partFd, part)
     throw error

@@ -113,7 +113,7 @@ export class HashSession {
           told = position
           onProgress(position - start)
         }
-        // Yield, so that an abort, or small files queued behind a large one, need not wait for its end. After a short
+        // yield, so that an abort, or small files queued behind a large one, need not wait for its end. After a short
         // read only the end of the file is left, so small files pass without yielding.
         if (count === want) await yieldToEventLoop()
       }

@@ -67,7 +67,7 @@ export class HashThreads {
     this.#hash = Array.from({ length: count }, () => new HashThread(data))
     this.#commit = new HashThread(data)
     this.follower = new HashThread({ filePort, nice: FOLLOWER_NICE })
-    // Two per thread, so that the next small file is ready when one is done.
+    // two per thread, so that the next small file is ready when one is done.
     this.#passGate = new Gate(count * 2, abortError)
     this.#commits = new Batch(MAX_COMMITS, (items) => {
       const transfer = items.flatMap(({ bytes }) => (bytes === undefined ? [] : [bytes.buffer as ArrayBuffer]))

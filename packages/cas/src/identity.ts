@@ -2,17 +2,17 @@ import { randomUUID } from 'node:crypto'
 import * as fs from 'node:fs'
 import { join } from 'node:path'
 import { errnoOf } from '@svc/internal-errors'
-import { type FilePort, nodeFilePort, replaceFile } from '@svc/internal-files'
+import { type FilePort, replaceFile } from '@svc/internal-files'
 import { CasError, ioError } from './errors.ts'
-import { type Layout, makeStoreFolders, readSmallFile, requireFolder } from './layout.ts'
+import { type Layout, makeStoreFolders, type RootContent, readSmallFile, requireFolder, rootContent } from './layout.ts'
+import type { RootLock } from './root-lock.ts'
+import type { StoreOwner } from './store-owner.ts'
 
 const FILE = 'id'
 const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 const MAX_BYTES = 64
 
 /** The id in a root's `id` file; undefined if there is no such file. @throws CasError `E_FORMAT`, `E_IO` */
-export const readStoreId = (root: string): string | undefined => storeIdIn(nodeFilePort, root)
-
 function storeIdIn(port: FilePort, root: string): string | undefined {
   const path = join(root, FILE)
   try {
@@ -26,11 +26,35 @@ function storeIdIn(port: FilePort, root: string): string | undefined {
   }
 }
 
+/** What is at a root (spec disk.21): no store at `absent` or `empty`, which has no id. */
+export interface RootState {
+  readonly content: RootContent
+  /** That of the store; undefined also for one of an older version, which gets its id when it is opened. */
+  readonly id: string | undefined
+}
+
 /**
- * Refuses a root without the expected store, before anything is made there: an empty mount point must not become a new
- * store. @throws CasError `E_OTHER_STORE`
+ * Looks at a root as opening it would, and changes nothing.
+ * @throws CasError `E_OTHER_STORE` if it does not hold the expected store, `E_UNSAFE_ROOT`, `E_FORMAT`, `E_IO`
  */
-export function requireStoreId(port: FilePort, root: string, expectedId: string): void {
+export function rootState(
+  port: FilePort,
+  layout: Layout,
+  {
+    folders = [],
+    expectedId
+  }: { readonly folders?: readonly string[] | undefined; readonly expectedId?: string | undefined }
+): RootState {
+  const { root } = layout
+  if (expectedId !== undefined) requireStoreId(port, root, expectedId)
+  const content = rootContent(port, layout)
+  const id = content === 'store' ? storeIdIn(port, root) : undefined
+  if (id !== undefined) for (const folder of folders) requireFolder(port, join(root, folder))
+  return { content, id }
+}
+
+/** An empty mount point must not become a new store. @throws CasError `E_OTHER_STORE` */
+function requireStoreId(port: FilePort, root: string, expectedId: string): void {
   const foundId = storeIdIn(port, root)
   if (foundId === expectedId) return
   const found = foundId === undefined ? 'no store with an id' : `the store ${foundId}`
@@ -64,18 +88,25 @@ export async function prepareIdentity(
   }
 }
 
-/** Checks that the root is still the folder that the lock was taken in, and has what every store has. */
+/** Checks that the root is still the folder that the lock was taken in, is ours alone, and has what every store has. */
 export class RootGuard {
   readonly #layout: Layout
   readonly #id: string
-  readonly #isInPlace: () => boolean
+  readonly #lock: Pick<RootLock, 'isInPlace'>
+  readonly #owner: Pick<StoreOwner, 'isSole' | 'taker'>
   readonly #folders: readonly string[]
 
-  /** @param isInPlace that of the root's lock */
-  constructor(layout: Layout, id: string, isInPlace: () => boolean, folders: readonly string[]) {
+  constructor(
+    layout: Layout,
+    id: string,
+    lock: Pick<RootLock, 'isInPlace'>,
+    owner: Pick<StoreOwner, 'isSole' | 'taker'>,
+    folders: readonly string[]
+  ) {
     this.#layout = layout
     this.#id = id
-    this.#isInPlace = isInPlace
+    this.#lock = lock
+    this.#owner = owner
     this.#folders = [
       layout.blobs,
       layout.incoming,
@@ -86,8 +117,23 @@ export class RootGuard {
 
   /** One synchronous `lstat`, about 2 µs. @throws CasError `E_STORE_GONE`, `E_IO` */
   requireRoot(): void {
-    if (this.#isInPlace()) return
+    if (this.#lock.isInPlace() && this.#owner.taker === undefined) return
     throw gone(this.#whatIsThere(), this.#layout.root)
+  }
+
+  /**
+   * Like {@link requireRoot}, and reads who owns the store: for what would destroy another owner's work.
+   * @throws CasError `E_STORE_GONE`, `E_IO`
+   */
+  async requireOwner(): Promise<void> {
+    this.requireRoot()
+    if (await this.#owner.isSole()) return
+    // the root may have gone away meanwhile
+    this.requireRoot()
+    throw gone(
+      `${this.#layout.owner} is missing, so that another process may have been here: restart the daemon`,
+      this.#layout.root
+    )
   }
 
   /** Like {@link requireRoot}, and checks the folders that every store has. @throws CasError `E_STORE_GONE`, `E_IO` */
@@ -114,11 +160,13 @@ export class RootGuard {
     }
     if (isFolder === true) return
     const name = folder.slice(this.#layout.root.length + 1)
-    throw gone(`the store's folder ${name} is missing: bring it back, then look for damage with "svc fsck"`, folder)
+    throw gone(`the store's folder ${name} is missing: bring it back, then verify the whole store`, folder)
   }
 
   #whatIsThere(): string {
     const { root } = this.#layout
+    const { taker } = this.#owner
+    if (taker !== undefined) return `${taker} took the store over: stop one of the two, then restart the other`
     const advice = 'bring the store back (is its disk mounted?); if it stays like this, restart the daemon'
     try {
       const id = fs.readFileSync(join(root, FILE), 'utf8').trim()

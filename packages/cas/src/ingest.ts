@@ -55,7 +55,7 @@ export class Ingestor {
       const file = { fd, part, sizeBytes }
       const { partFd, ...result } = await filePass(this.#context, this.#cloner, file, options, signal)
       options.onProgress?.(result.sizeBytes)
-      // Passing the size refuses a file that shrank or grew while it was read.
+      // passing the size refuses a file that shrank or grew while it was read.
       return commitBlob(this.#context, result, { part, partFd }, { ...options, sizeBytes }, signal)
     })
   }
@@ -185,7 +185,7 @@ export class Ingestor {
       const answers: Promise<unknown>[] = []
       let rest: Uint8Array = head
       for (let index = 0; rest.length > 0 || !pull.ended; index = (index + 1) % STREAM_BLOCKS) {
-        // The block is free when its last bytes were taken; an error of the thread surfaces here.
+        // the block is free when its last bytes were taken; an error of the thread surfaces here.
         await answers[index]
         const block = blocks[index] as SharedArrayBuffer
         const target = new Uint8Array(block)

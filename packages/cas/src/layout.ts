@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { constants } from 'node:fs'
 import { dirname, join, sep } from 'node:path'
 import { errnoOf, ifAbsent } from '@svc/internal-errors'
-import { type FilePort, replaceFile, syncFolderSync } from '@svc/internal-files'
+import { type FilePort, type FileStat, replaceFile, syncFolderSync } from '@svc/internal-files'
 import { digestFromHex, digestHex, type Sha256Digest } from '@svc/ref'
 import { CasError, ioError } from './errors.ts'
 
@@ -26,7 +26,8 @@ export function layoutOf(root: string) {
     quarantine,
     format: join(root, 'format'),
     lock: join(root, 'lock'),
-    // Concatenated rather than joined, because every lookup of a blob comes through here. Both parts are normalized.
+    owner: join(root, 'owner'),
+    // concatenated rather than joined, because every lookup of a blob comes through here. Both parts are normalized.
     shard: (digest: Sha256Digest): string => `${blobs}${sep}${digestHex(digest).slice(0, 2)}`,
     blob: (digest: Sha256Digest): string => {
       const hex = digestHex(digest)
@@ -83,32 +84,50 @@ export function requireFolder(port: FilePort, path: string): void {
   )
 }
 
+/** @throws CasError `E_UNSAFE_ROOT` for a folder that another user owns, or others may write to */
+function requireOwn(root: string, { uid, mode }: FileStat): void {
+  const user = process.geteuid?.()
+  if (user !== undefined && uid !== user)
+    throw new CasError('E_UNSAFE_ROOT', `${root} belongs to user ${uid}, not to ${user}: choose a folder of your own`, {
+      path: root
+    })
+  if ((mode & 0o022) === 0) return
+  const written = (mode & 0o777).toString(8)
+  throw new CasError(
+    'E_UNSAFE_ROOT',
+    `${root} is writable by others (mode ${written}): check its content, then chmod 700 it`,
+    { path: root }
+  )
+}
+
+/** What is at a root: nothing, a folder that may become a store, or a store. */
+export type RootContent = 'absent' | 'empty' | 'store'
+
 /**
- * Creates the root folder if it is absent, with its parents, and refuses an unsafe one.
- * @throws CasError `E_UNSAFE_ROOT` for a folder that another user owns or others may write to, `E_FORMAT` if it is not
- *   a folder.
+ * Looks at a root without changing it, so that a folder that is refused stays as it was. A store must have its blobs.
+ * @throws CasError `E_UNSAFE_ROOT` for a folder that another user owns or others may write to; `E_FORMAT` if it is no
+ *   folder, or one with other content, with another version of the layout, or without its blobs; `E_IO`
  */
-export function prepareRoot(port: FilePort, root: string): void {
+export function rootContent(port: FilePort, layout: Layout): RootContent {
+  const { root } = layout
   try {
-    const created = makeFolder(port, root)
-    const stat = port.lstatSync(root)
-    const user = process.geteuid?.()
-    if (user !== undefined && stat.uid !== user) {
-      throw new CasError(
-        'E_UNSAFE_ROOT',
-        `${root} belongs to user ${stat.uid}, not to ${user}: choose a folder of your own`,
-        { path: root }
-      )
-    }
-    if ((stat.mode & 0o022) !== 0) {
-      const mode = (stat.mode & 0o777).toString(8)
-      throw new CasError(
-        'E_UNSAFE_ROOT',
-        `${root} is writable by others (mode ${mode}): check its content, then chmod 700 it`,
-        { path: root }
-      )
-    }
-    if (!created && (stat.mode & 0o077) !== 0) port.chmodSync(root, 0o700)
+    const stat = port.tryLstatSync(root)
+    if (stat === undefined) return 'absent'
+    requireFolder(port, root)
+    requireOwn(root, stat)
+    if (!hasFormat(port, layout)) return 'empty'
+    requireBlobs(port, layout)
+    return 'store'
+  } catch (error) {
+    throw ioError(error, 'look at the root folder', root)
+  }
+}
+
+/** Creates the root folder if it is absent; its parent must exist. @throws CasError as {@link rootContent} */
+export function makeRoot(port: FilePort, root: string): void {
+  try {
+    makeFolder(port, root)
+    requireOwn(root, port.lstatSync(root))
   } catch (error) {
     throw ioError(error, 'prepare the root folder', root)
   }
@@ -118,7 +137,17 @@ export function prepareRoot(port: FilePort, root: string): void {
  * Names that may exist in a root without a `format`: those of an interrupted first start, or of folders that the daemon
  * made first.
  */
-const OWN_NAMES = new Set(['blobs', 'incoming', 'quarantine', 'state', 'cache', 'lock', 'lost+found', 'moving.json'])
+const OWN_NAMES = new Set([
+  'blobs',
+  'incoming',
+  'quarantine',
+  'state',
+  'cache',
+  'lock',
+  'owner',
+  'lost+found',
+  'moving.json'
+])
 
 /** @throws CasError `E_FORMAT` for a store without its blobs, or with an empty folder in their place */
 function requireBlobs(port: FilePort, layout: Layout): void {
@@ -141,16 +170,16 @@ export function makeStoreFolders(port: FilePort, root: string, folders: readonly
 }
 
 /**
- * Checks `format`, or writes it in a new folder, and creates all folders, durably.
+ * Checks `format`, or writes it in a new folder, closes the root to others, and creates all folders, durably.
  * @returns whether the store is new
  * @throws CasError `E_FORMAT` for a folder with other content, with another version of the layout, or without its blobs.
  */
 export async function prepareLayout(port: FilePort, layout: Layout, afterCrash: boolean): Promise<boolean> {
   try {
-    const isNew = !hasFormat(port, layout)
+    // what a store has lost must not be made anew.
+    const isNew = rootContent(port, layout) !== 'store'
+    closeToOthers(port, layout.root)
     const blobsRoot = join(layout.root, 'blobs')
-    // What a store has lost must not be made anew.
-    if (!isNew) requireBlobs(port, layout)
     let fresh = false
     for (const folder of [blobsRoot, layout.blobs, layout.incoming, layout.quarantine]) {
       fresh = makeFolder(port, folder) || fresh
@@ -168,6 +197,10 @@ export async function prepareLayout(port: FilePort, layout: Layout, afterCrash: 
   }
 }
 
+function closeToOthers(port: FilePort, root: string): void {
+  if ((port.lstatSync(root).mode & 0o077) !== 0) port.chmodSync(root, 0o700)
+}
+
 function prepareShards(port: FilePort, layout: Layout, afterCrash: boolean): void {
   const present = new Set(port.readdirSync(layout.blobs))
   let fresh = false
@@ -175,7 +208,7 @@ function prepareShards(port: FilePort, layout: Layout, afterCrash: boolean): voi
     const shard = `${layout.blobs}${sep}${name}`
     if (present.has(name)) requireFolder(port, shard)
     else fresh = makeFolder(port, shard) || fresh
-    // A killed process may have linked names without syncing their folder: make them durable now, since they count
+    // a killed process may have linked names without syncing their folder: make them durable now, since they count
     // from here on.
     if (afterCrash) syncFolderSync(port, shard)
   }

@@ -10,7 +10,7 @@ export function discardPart(port: FilePort, fd: number | undefined, part: string
   try {
     if (part !== undefined) port.unlinkSync(part)
   } catch {
-    // Harmless: the part is not addressable, and the next start sweeps it.
+    // harmless: the part is not addressable, and the next start sweeps it.
   }
 }
 
@@ -19,6 +19,6 @@ export function closeQuietly(port: FilePort, fd: number | undefined): void {
   try {
     if (fd !== undefined) port.closeSync(fd)
   } catch {
-    // The system releases the descriptor in any case.
+    // the system releases the descriptor in any case.
   }
 }

@@ -102,7 +102,7 @@ export class DiskPartialBlob implements PartialBlob {
     const end = offset + bytes.length
     checkRange(offset, end, this.sizeBytes)
     if (bytes.length === 0) return
-    // During the write these bytes are neither the old nor the new ones.
+    // during the write these bytes are neither the old nor the new ones.
     if (this.#ranges.overlaps(offset, end)) this.unmark(offset, end)
     const { port, layout } = this.#setup.context
     await this.#hold(async () => {
@@ -119,7 +119,7 @@ export class DiskPartialBlob implements PartialBlob {
   markWritten(start: number, end: number): Promise<void> | undefined {
     this.#throwIfEnded()
     checkRange(start, end, this.sizeBytes)
-    // Bytes that are declared again may be others than those that were hashed.
+    // bytes that are declared again may be others than those that were hashed.
     if (this.#ranges.overlaps(start, end)) this.unmark(start, end)
     this.#mark(start, end)
     return this.#setup.unsynced.room()
@@ -190,7 +190,7 @@ export class DiskPartialBlob implements PartialBlob {
         failure = error
       })
       if (this.#failure !== undefined) return this.#delete()
-      // The bytes were synced even if the journal could not be written, so this process can resume them.
+      // the bytes were synced even if the journal could not be written, so this process can resume them.
       await context.port.close(fd).catch((error: unknown) => {
         failure ??= ioError(error, 'close part')
       })
@@ -219,7 +219,7 @@ export class DiskPartialBlob implements PartialBlob {
     } catch (error) {
       this.#ranges.clear()
       this.#prefix.restart()
-      // Write the journal at once: after a crash those bytes must not be resumed.
+      // write the journal at once: after a crash those bytes must not be resumed.
       await this.#checkpointNow().catch(() => undefined)
       throw error
     }
@@ -270,7 +270,7 @@ export class DiskPartialBlob implements PartialBlob {
       await running
     } finally {
       this.#checkpoint = undefined
-      // The writers, who usually begin the next one, are waiting for it.
+      // the writers, who usually begin the next one, are waiting for it.
       if (this.#setup.unsynced.isFull) this.checkpointWritten()
     }
   }
@@ -282,7 +282,7 @@ export class DiskPartialBlob implements PartialBlob {
     let syncingBytes = 0
     try {
       await context.datasync(fd, context.layout.part(id), () => {
-        // Only now: the syncs of other files may have taken long.
+        // only now: the syncs of other files may have taken long.
         this.#timer?.cancel()
         this.#timer = undefined
         this.#sinceCheckpoint = 0
@@ -294,7 +294,7 @@ export class DiskPartialBlob implements PartialBlob {
       this.#synced(this.#unsyncedBytes)
       throw error
     }
-    // Leave out ranges that were unmarked during the sync.
+    // leave out ranges that were unmarked during the sync.
     for (const [start, end] of gapsOf(this.#ranges.toRanges(), 0, this.sizeBytes)) claimed.remove(start, end)
     try {
       context.guard.requireRoot()
@@ -303,7 +303,7 @@ export class DiskPartialBlob implements PartialBlob {
     } catch (error) {
       throw ioError(error, 'replace journal', context.layout.journal(id))
     } finally {
-      // Also on failure: writers must not wait for a journal that the disk refuses.
+      // also on failure: writers must not wait for a journal that the disk refuses.
       this.#synced(syncingBytes)
     }
   }

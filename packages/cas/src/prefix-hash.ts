@@ -114,7 +114,7 @@ export class PrefixHash {
   #start(least: number): void {
     if (this.#running !== undefined || this.#error !== undefined) return
     const session = this.#begin()
-    // Set before the thread begins: from here on a change of these bytes means a restart.
+    // set before the thread begins: from here on a change of these bytes means a restart.
     this.#target = Math.min(this.#prefixEnd, this.#position + MAX_STEP_BYTES)
     const running = this.#run(session, least).catch((error: unknown) => {
       if (this.#session === session) this.#error = error

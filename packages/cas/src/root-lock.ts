@@ -1,6 +1,6 @@
 import * as fs from 'node:fs'
 import { errnoOf } from '@svc/internal-errors'
-import { processStart, tryFlock } from '@svc/internal-files'
+import { isRunning, processStart, tryFlock } from '@svc/internal-files'
 import { CasError, ioError } from './errors.ts'
 
 /** `flock`: the kernel releases it with the process. `pid-file`: weaker, used if there is no `flock` program. */
@@ -44,9 +44,10 @@ export async function lockRoot(path: string): Promise<RootLock> {
     const owner = readOwner(fd)
     if (taken === false) throw lockedError(path, owner?.pid)
     const kind: LockKind = taken === undefined ? 'pid-file' : 'flock'
-    // The kernel's lock decides, unless its owner had no `flock` program.
+    // the kernel's lock decides, unless its owner had no `flock` program.
     if (owner !== undefined && (kind === 'pid-file' || owner.kind === 'pid-file')) {
-      if (openInThisProcess.has(path) || isAlive(owner)) throw lockedError(path, owner.pid)
+      if (openInThisProcess.has(path) || (owner.pid !== process.pid && isRunning(owner)))
+        throw lockedError(path, owner.pid)
     }
     if (kind === 'pid-file') {
       process.emitWarning(
@@ -75,7 +76,7 @@ export async function lockRoot(path: string): Promise<RootLock> {
         try {
           if (clean || kind === 'pid-file') fs.ftruncateSync(fd, 0)
         } catch {
-          // The next start then assumes a crash, which only costs more checks.
+          // the next start then assumes a crash, which only costs more checks.
         }
         fs.closeSync(fd)
       }
@@ -105,13 +106,13 @@ function lockedError(path: string, pid: number | undefined): CasError {
   })
 }
 
-interface Owner {
+interface LockHolder {
   readonly pid: number
   readonly startTime: string
   readonly kind: LockKind
 }
 
-function readOwner(fd: number): Owner | undefined {
+function readOwner(fd: number): LockHolder | undefined {
   const bytes = new Uint8Array(64)
   const text = Buffer.from(bytes.subarray(0, fs.readSync(fd, bytes, 0, bytes.length, 0))).toString('latin1')
   const match = /^(\d{1,10}) (\d{1,20}|-) (flock|pid-file)\n/.exec(text)
@@ -124,16 +125,4 @@ function writeOwner(fd: number, text: string): void {
   fs.ftruncateSync(fd, 0)
   fs.writeSync(fd, text, 0)
   fs.fsyncSync(fd)
-}
-
-function isAlive({ pid, startTime }: Owner): boolean {
-  if (pid === process.pid) return false
-  const now = processStart(pid)
-  if (now !== undefined && startTime !== '-') return now === startTime
-  try {
-    process.kill(pid, 0)
-    return true
-  } catch (error) {
-    return errnoOf(error) === 'EPERM'
-  }
 }

@@ -290,6 +290,11 @@ export interface DiskBlobStore extends BlobStore {
    * @throws CasError `E_STORE_GONE` saying what is there instead, `E_IO`
    */
   requireRoot(): void
+  /**
+   * Like {@link requireRoot}, and reads who owns the store (spec disk.27): for changes that would destroy another owner's work, on a file
+   * system that grants a lock twice. Removals do so themselves. @throws CasError `E_STORE_GONE`, `E_IO`
+   */
+  requireOwner(): Promise<void>
   /** Like {@link requireRoot}, and checks the folders that every store has. @throws CasError `E_STORE_GONE`, `E_IO` */
   check(): void
   /** What keeps out a second owner: `pid-file` is weaker, for machines without a `flock` program. */

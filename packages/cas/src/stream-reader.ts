@@ -25,7 +25,7 @@ export class StreamReader {
   async upTo(limit: number): Promise<Uint8Array> {
     const buffer = new Uint8Array(Math.min(limit, this.#maxBytes ?? limit))
     const length = await this.fill(buffer, 0)
-    // Look one chunk ahead, to know whether the stream ends here: a short stream is ingested in another way.
+    // look one chunk ahead, to know whether the stream ends here: a short stream is ingested in another way.
     if (length === buffer.length) await this.#next()
     return length === buffer.length ? buffer : buffer.slice(0, length)
   }

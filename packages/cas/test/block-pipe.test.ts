@@ -85,7 +85,7 @@ describe('what goes through a pipe arrives whole and in order', () => {
   })
 
   test('while either side sleeps repeatedly', async () => {
-    // Single bytes: the sides meet at the full and at the empty ring all the time.
+    // single bytes: the sides meet at the full and at the empty ring all the time.
     const many = Array.from({ length: 5000 }, () => 1)
     for (const breaths of [[0], [1], [0, 0, 0, 9], [3]]) {
       const end = takingEnd(breaths)

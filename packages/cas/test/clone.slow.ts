@@ -65,7 +65,7 @@ describe.skipIf(!isMounted)('on a file system that shares blocks (XFS in a file,
     expect(Buffer.compare(attachments.blocks!, blockHashes(bytes))).toBe(0)
     expect(usedBytes() - before).toBeLessThan(bytes.length / 4)
     expect(statSync(store.blobPath(digest)).mode & 0o777).toBe(0o444)
-    // The file is its owner's: what is written to it later is not in the blob.
+    // the file is its owner's: what is written to it later is not in the blob.
     writeFileSync(source, 'something else')
     expect((await store.verify(digest)).status).toBe('ok')
   })

@@ -110,14 +110,14 @@ describe('a blob exists once its folder is durable, and not before', () => {
   test('a stat during that sync waits, and never reports a blob whose name is removed again', async () => {
     const plan = new Faults({ only: '^fsyncSync$' })
     await open(plan)
-    // The first sync is that of the file, the second that of its folder.
+    // the first sync is that of the file, the second that of its folder.
     plan.arm(2, { held: true })
     const first = codeOf(store.ingest(inChunks(bytes, 999)))
     await vi.waitFor(() => expect(plan.fired).toBe(true), { timeout: 100_000 })
     expect(fs.existsSync(store.blobPath(digest))).toBe(true)
     const asked = store.stat(digest)
     const second = store.ingest(inChunks(bytes, 999))
-    // Released in any case: the store cannot be closed before.
+    // released in any case: the store cannot be closed before.
     const waited = [await settled(asked), await settled(second)]
     plan.release()
     expect(waited).toEqual([false, false])

@@ -39,7 +39,7 @@ test('60 kills at random moments of parallel ingests lose nothing that was ackno
       child.stdout?.on('data', () => acknowledged(seen.text).length > 0 && resolve())
       child.on('close', () => resolve())
     })
-    // The moment is the test's subject: whatever is under way then.
+    // the moment is the test's subject: whatever is under way then.
     const timer = setTimeout(() => child.kill('SIGKILL'), Math.random() * 400)
     expect(await end).toBe(null)
     clearTimeout(timer)

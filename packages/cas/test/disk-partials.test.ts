@@ -127,7 +127,7 @@ describe('partial blobs', () => {
     await put()
     const incoming = join(root, 'incoming')
     const [journal] = fs.readdirSync(incoming).filter((name) => name.endsWith('.json'))
-    // As if that had been a year ago by the clock of the next start. The lock file tells when the store was last used.
+    // as if that had been a year ago by the clock of the next start. The lock file tells when the store was last used.
     const then = new Date(fs.statSync(join(incoming, journal!)).mtimeMs - 365 * 24 * 3600 * 1000)
     for (const path of [join(incoming, journal!), join(root, 'lock')]) fs.utimesSync(path, then, then)
     await (await open()).close()

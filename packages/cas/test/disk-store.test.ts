@@ -42,7 +42,7 @@ describe('layout', () => {
     } finally {
       process.umask(umask)
     }
-    expect(fs.readdirSync(root).sort()).toEqual(['blobs', 'format', 'id', 'incoming', 'lock', 'quarantine'])
+    expect(fs.readdirSync(root).sort()).toEqual(['blobs', 'format', 'id', 'incoming', 'lock', 'owner', 'quarantine'])
     expect(fs.readFileSync(join(root, 'format'), 'utf8')).toBe('svc-store 1\n')
     const hex = digest.slice(7)
     const shard = join(root, 'blobs', 'sha256', hex.slice(0, 2))
@@ -51,7 +51,7 @@ describe('layout', () => {
       expect(modeOf(join(root, path))).toBe(0o700)
     expect(modeOf(shard)).toBe(0o700)
     expect(modeOf(join(shard, hex.slice(2)))).toBe(0o444)
-    for (const path of ['format', 'id', 'lock']) expect(modeOf(join(root, path))).toBe(0o600)
+    for (const path of ['format', 'id', 'lock', 'owner']) expect(modeOf(join(root, path))).toBe(0o600)
     const left = fs.readdirSync(join(root, 'incoming'))
     expect(left.length).toBe(2)
     for (const name of left) expect(modeOf(join(root, 'incoming', name)) & 0o177).toBe(0)

@@ -42,7 +42,7 @@ const ways: readonly { readonly bytes: Uint8Array; take(): Promise<unknown> }[] 
 
 for (const { bytes, take } of ways) {
   for (let roomBytes = 0; ; roomBytes += 64 << 10) {
-    // The ballast leaves that much.
+    // the ballast leaves that much.
     const ballast = openSync(`${folder}/ballast`, 'w')
     const { bavail, bsize } = statfsSync(folder)
     const length = Math.max(0, bavail * bsize - roomBytes)

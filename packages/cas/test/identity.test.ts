@@ -114,6 +114,7 @@ describe('a root that goes away while it is open (spec disk.22)', () => {
 
   const everyCall = (store: DiskBlobStore): Readonly<Record<string, () => Promise<unknown>>> => ({
     requireRoot: async () => store.requireRoot(),
+    requireOwner: () => store.requireOwner(),
     check: async () => store.check(),
     stat: () => store.stat(missing),
     open: () => store.open(missing),

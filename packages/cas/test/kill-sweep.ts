@@ -49,7 +49,7 @@ async function checkAfterCrash(root: string, { stdout }: Run): Promise<void> {
   expect(left.length === 0 || left.length === 2).toBe(true)
   const bytes = seededBytes(100_000, 4)
   const partial = await store.partial({ key: 'k', sizeBytes: bytes.length })
-  // At the kill the journal of the first half was there, or none; the next checkpoint may have come too.
+  // at the kill the journal of the first half was there, or none; the next checkpoint may have come too.
   if (stdout.includes('checkpoint') && acknowledged(stdout).length === 3 && present.length === 3) {
     expect(partial.ranges()[0]?.[0]).toBe(0)
   }
@@ -66,7 +66,7 @@ async function checkAfterCrash(root: string, { stdout }: Run): Promise<void> {
 /** Declares the tests: a kill at every `stride`-th of the system calls that matter. */
 export function describeKills(stride: number): void {
   describe.skipIf(!straceWorks && !required)('kill -9', () => {
-    // In a new folder: while the store is made. In a made one, where the first call is the lock's: while blobs come in.
+    // in a new folder: while the store is made. In a made one, where the first call is the lock's: while blobs come in.
     const points: readonly { readonly call: string; readonly when: number; readonly fresh: boolean }[] = [
       ...[1, 3, 130].map((when) => ({ call: 'mkdir', when, fresh: true })),
       ...[2, 4, 5].map((when) => ({ call: 'fsync', when, fresh: true })),
@@ -80,7 +80,7 @@ export function describeKills(stride: number): void {
       { call: 'fdatasync', when: 1, fresh: false }
     ]
 
-    // Two at a time: most of the time goes into starting the child.
+    // two at a time: most of the time goes into starting the child.
     for (const half of [0, 1]) {
       test.concurrent(`at a system call leaves whole blobs and nothing else (${half + 1} of 2)`, {
         timeout: 60_000
@@ -91,7 +91,7 @@ export function describeKills(stride: number): void {
         for (const { call, when, fresh } of mine) {
           const root = `${folder.path}/${call}-${when}-${fresh}`
           if (!fresh) await (await openDiskStore({ root })).close()
-          // No --seccomp-bpf: strace 6.1 miscounts `when` with it.
+          // no --seccomp-bpf: strace 6.1 miscounts `when` with it.
           const result = await run(
             ['-o', '/dev/null', '-e', `trace=${call}`, '-e', `inject=${call}:signal=KILL:when=${when}`],
             root
@@ -99,7 +99,7 @@ export function describeKills(stride: number): void {
           if (result.killed) killed++
           await checkAfterCrash(root, result)
         }
-        // Calls are counted by thread, and which of two threads commits is open: the last points may not be reached.
+        // calls are counted by thread, and which of two threads commits is open: the last points may not be reached.
         expect(killed).toBeGreaterThan(mine.length * 0.5)
         await folder.dispose()
       })

@@ -64,7 +64,7 @@ export function describePassingFaults(errnos: readonly string[], stride: number,
             if (thrown !== undefined) expect(thrown).toBeInstanceOf(CasError)
             if (thrown !== undefined)
               expect((thrown as CasError).code).toMatch(/^E_(IO|SIZE_MISMATCH|DIGEST_MISMATCH)$/)
-            // Whatever the fault left does not hinder the next pass.
+            // whatever the fault left does not hinder the next pass.
             await judge(store, bytes)
             if (!fired) break
           }

@@ -32,7 +32,7 @@ const looks: readonly { readonly name: string; look(store: BlobStore): Promise<u
     look: async (store) => {
       const partial = await store.partial(key)
       try {
-        // A sync that failed in the round before was final: that partial is gone, and this one begins anew.
+        // a sync that failed in the round before was final: that partial is gone, and this one begins anew.
         if (partial.ranges().length === 0) await partial.write(0, partialBytes.subarray(0, 50_000))
         const target = new Uint8Array(50_000)
         await partial.read(target, 0)

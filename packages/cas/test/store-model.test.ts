@@ -39,7 +39,7 @@ describe.each(stores)('%s store', (_, open) => {
           const bytes = blobs[blob] as Uint8Array
           const digest = digestOf(bytes)
           const key = { key: `k${blob}`, sizeBytes: bytes.length }
-          // Positions in hundredths of the blob.
+          // positions in hundredths of the blob.
           const [from, to] = [start, Math.min(100, start + length)].map((part) =>
             Math.floor((bytes.length * part) / 100)
           ) as [number, number]

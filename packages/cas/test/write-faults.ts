@@ -85,7 +85,7 @@ const faults: readonly { readonly errno: string; readonly only: string; readonly
 /** Declares the tests: each operation in turn fails, or every `stride`-th one. `errnos` of {@link faults} are tried. */
 export function describeWriteFaults(errnos: number, stride: number): void {
   for (const way of ways) {
-    // One errno is enough where each try moves megabytes.
+    // one errno is enough where each try moves megabytes.
     for (const fault of way.bytes === huge ? faults.slice(0, 1) : faults.slice(0, errnos)) {
       test(`${fault.errno} (${fault.only || 'any operation'}) while the store takes ${way.name}`, async () => {
         const folder = await temporaryFolder()
@@ -94,7 +94,7 @@ export function describeWriteFaults(errnos: number, stride: number): void {
         const filePort = { ...plan.filePort, module: new URL('./delayed-port.ts', import.meta.url).href }
         const store = await openDiskStore({ root, filePort })
         const blob = store.blobPath(digestOf(way.bytes))
-        // The threads, and the descriptors that they bring, exist before anything is counted.
+        // the threads, and the descriptors that they bring, exist before anything is counted.
         await way.take(store, folder.path)
         await store.verify(digestOf(way.bytes))
         unlinkSync(blob)
@@ -110,7 +110,7 @@ export function describeWriteFaults(errnos: number, stride: number): void {
           plan.arm(0)
           if (way.key !== undefined) await (await store.partial(way.key)).discard()
           if (thrown === undefined) {
-            // Also where only a cleaning step failed: what is acknowledged is there, and right.
+            // also where only a cleaning step failed: what is acknowledged is there, and right.
             expect((await store.verify(digestOf(way.bytes))).status).toBe('ok')
             unlinkSync(blob)
             for (const left of readdirSync(`${root}/incoming`)) unlinkSync(`${root}/incoming/${left}`)

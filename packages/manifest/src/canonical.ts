@@ -1,3 +1,4 @@
+import { excessText, jsonExcess } from '@svc/internal-http/json'
 import { sha256 } from '@svc/metainfo'
 import { digestFromBytes } from '@svc/ref'
 import canonicalize from 'canonicalize'
@@ -6,27 +7,11 @@ import type { Sealed } from './types.ts'
 
 /** Largest document that is read or sealed (spec doc.1). */
 export const MAX_DOCUMENT_BYTES = 4 * 1024 * 1024
-const MAX_DEPTH = 64
+/** Enough for 15,000 files, which is what 4 MiB hold. Of a document: in what it costs to read, keys count most. */
+const BOUNDS = { depth: 64, values: 200_000, keys: 4_096 }
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 const toUtf8 = new TextEncoder()
-
-/** Nesting depth, from the brackets outside of strings; checked before anything is parsed. */
-function depthOf(text: string): number {
-  let depth = 0
-  let deepest = 0
-  let inString = false
-  for (let i = 0; i < text.length; i++) {
-    const character = text.charCodeAt(i)
-    if (inString) {
-      if (character === 0x5c) i++
-      else if (character === 0x22) inString = false
-    } else if (character === 0x22) inString = true
-    else if (character === 0x5b || character === 0x7b) deepest = Math.max(deepest, ++depth)
-    else if (character === 0x5d || character === 0x7d) depth--
-  }
-  return deepest
-}
 
 function requireScalar(value: unknown, code: ManifestErrorCode): true {
   if (typeof value === 'string' || typeof value === 'boolean' || Number.isSafeInteger(value)) return true
@@ -43,8 +28,8 @@ function requireScalar(value: unknown, code: ManifestErrorCode): true {
  */
 function requirePlain(value: unknown, code: ManifestErrorCode, depth = 1): boolean {
   if (typeof value !== 'object' || value === null) return requireScalar(value, code)
-  // This also ends a cycle.
-  if (depth > MAX_DEPTH) throw new ManifestError(code, 'depth', `nested deeper than ${MAX_DEPTH}`)
+  // this also ends a cycle.
+  if (depth > BOUNDS.depth) throw new ManifestError(code, 'depth', `nested deeper than ${BOUNDS.depth}`)
   let isSorted = true
   if (Array.isArray(value)) {
     for (let i = 0; i < value.length; i++) isSorted = requirePlain(value[i], code, depth + 1) && isSorted
@@ -82,7 +67,7 @@ function canonicalText(value: unknown, code: ManifestErrorCode): string {
     if (!text.includes('\\ud')) return text
   }
   try {
-    // A plain value always has a text.
+    // a plain value always has a text.
     return canonicalize(value)!
   } catch (cause) {
     throw new ManifestError(code, 'value', 'a string of the document is not well-formed Unicode', { cause })
@@ -94,12 +79,27 @@ function requireLength({ length }: Uint8Array, maxBytes: number, code: ManifestE
     throw new ManifestError(code, 'too-large', `the document has ${length} bytes, and the limit is ${maxBytes}`)
 }
 
+/** Before anything is parsed. */
+function requireBounded(text: string, code: ManifestErrorCode, bounds = BOUNDS): void {
+  const excess = jsonExcess(text, bounds)
+  if (excess === undefined) return
+  throw new ManifestError(
+    code,
+    excess === 'depth' ? 'depth' : 'too-large',
+    `the document has ${excessText(excess, bounds)}`
+  )
+}
+
 /**
- * Parses the bytes of a document strictly: size limit, fatal UTF-8, depth, JSON, plain values. The bytes must be the
+ * Parses the bytes of a document strictly: size limit, fatal UTF-8, counts, JSON, plain values. The bytes must be the
  * canonical ones, which also refuses repeated keys, and escapes and number formats that RFC 8785 does not use.
  * @throws ManifestError `E_CORRUPTION`: `too-large`, `utf8`, `depth`, `json`, `value`, `not-canonical`.
  */
-export function parseCanonical(bytes: Uint8Array, maxBytes: number = MAX_DOCUMENT_BYTES): unknown {
+export function parseCanonical(
+  bytes: Uint8Array,
+  maxBytes: number = MAX_DOCUMENT_BYTES,
+  maxValues: number = BOUNDS.values
+): unknown {
   const corrupt = 'E_CORRUPTION'
   requireLength(bytes, maxBytes, corrupt)
   let text: string
@@ -108,14 +108,14 @@ export function parseCanonical(bytes: Uint8Array, maxBytes: number = MAX_DOCUMEN
   } catch (cause) {
     throw new ManifestError(corrupt, 'utf8', 'the document is not UTF-8', { cause })
   }
-  if (depthOf(text) > MAX_DEPTH) throw new ManifestError(corrupt, 'depth', `nested deeper than ${MAX_DEPTH}`)
+  requireBounded(text, corrupt, { ...BOUNDS, values: maxValues })
   let value: unknown
   try {
     value = JSON.parse(text)
   } catch (cause) {
     throw new ManifestError(corrupt, 'json', 'the document is not JSON', { cause })
   }
-  // Comparing texts is enough: a fatal decoder that keeps byte order marks maps different bytes to different texts.
+  // comparing texts is enough: a fatal decoder that keeps byte order marks maps different bytes to different texts.
   if (canonicalText(value, corrupt) !== text)
     throw new ManifestError(corrupt, 'not-canonical', 'the document is not in canonical form (RFC 8785)')
   return value
@@ -123,7 +123,9 @@ export function parseCanonical(bytes: Uint8Array, maxBytes: number = MAX_DOCUMEN
 
 /** Seals a checked document. @throws ManifestError `E_INVALID` `too-large`, `value`. */
 export function sealDocument<T>(document: T, maxBytes: number = MAX_DOCUMENT_BYTES): Sealed<T> {
-  const bytes = canonicalBytes(document)
+  const text = canonicalText(document, 'E_INVALID')
+  requireBounded(text, 'E_INVALID')
+  const bytes = toUtf8.encode(text)
   requireLength(bytes, maxBytes, 'E_INVALID')
   return { document, bytes, digest: digestFromBytes(sha256(bytes)) }
 }

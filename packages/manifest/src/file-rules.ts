@@ -15,7 +15,7 @@ const RANKS: Readonly<Record<FileKind, number>> = {
 }
 
 /** Roles of `weights.aux` (spec doc.5). */
-export const AUX_ROLES: readonly string[] = ['imatrix', 'vision-projector', 'weights-index']
+export const AUX_ROLES: readonly string[] = ['imatrix', 'vision-projector', 'weights-index', 'draft', 'adapter']
 /** Roles of `code` (spec doc.5). */
 export const CODE_ROLES: readonly string[] = ['model', 'tokenization', 'configuration', 'processor']
 /** Name of the one `config` entry. */
@@ -41,8 +41,8 @@ export function compareFiles(
   return RANKS[a.kind] - RANKS[b.kind] || compareText(a.name, b.name)
 }
 
-/** Why a name cannot be used as an artifact-relative path, or undefined (spec rec.22, doc.6; limits of BEP 52). */
-export function defectOfName(name: string): string | undefined {
+/** Why a name cannot be a path below a folder, or undefined (spec rec.22, doc.6; limits of BEP 52). */
+export function defectOfPath(name: string): string | undefined {
   if (!name.isWellFormed()) return 'it is not well-formed Unicode'
   if (utf8.encode(name).length > MAX_PATH_BYTES) return `it has more than ${MAX_PATH_BYTES} bytes`
   if (UNSAFE.test(name)) return 'it contains a backslash or a control character'
@@ -52,8 +52,13 @@ export function defectOfName(name: string): string | undefined {
     if (segment === '' || segment === '.' || segment === '..') return 'it has an empty, "." or ".." segment'
     if (utf8.encode(segment).length > MAX_SEGMENT_BYTES) return `a segment has more than ${MAX_SEGMENT_BYTES} bytes`
   }
-  if (segments[0] === 'manifest') return 'its first segment "manifest" is reserved for the manifest itself'
   return undefined
+}
+
+/** Why a name cannot be used as an artifact-relative path, or undefined (spec doc.6). */
+export function defectOfName(name: string): string | undefined {
+  if (name.split('/', 1)[0] === 'manifest') return 'its first segment "manifest" is reserved for the manifest itself'
+  return defectOfPath(name)
 }
 
 /** Checks the role and the fixed name of one entry against its kind. */

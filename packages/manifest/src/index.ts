@@ -1,4 +1,5 @@
 export { canonicalBytes, MAX_DOCUMENT_BYTES, parseCanonical, sealDocument } from './canonical.ts'
+export { ClaimedNames, defectOfFileName } from './claimed-names.ts'
 export {
   COMPANION_BOUNDS,
   type CompanionFile,
@@ -17,8 +18,9 @@ export {
   defectOfName,
   isFileKind
 } from './file-rules.ts'
-export { parseManifest, parseSealedManifest, sealManifest } from './manifest.ts'
+export { parseManifest, parseSealedManifest, parseStoredManifest, sealManifest } from './manifest.ts'
 export { MAX_MODEL_CONFIG_BYTES, type ModelConfig, parseModelConfig, sealModelConfig } from './model-config.ts'
+export { type FolderFile, type FolderSource, MARKER, modelFiles } from './model-files.ts'
 export { mergeIndex, parseIndex, sealIndex, shrinkIndex } from './model-index.ts'
 export { parseRecord, sealRecord } from './record.ts'
 export {

@@ -3,7 +3,8 @@ import { digestFromBytes, isDigest } from '@svc/ref'
 import { parseCanonical, sealDocument } from './canonical.ts'
 import type { ManifestErrorCode } from './errors.ts'
 import { FieldReader } from './field.ts'
-import { checkKind, compareFiles, defectOfName, isFileKind, requireDistinctNames } from './file-rules.ts'
+import { checkKind, compareFiles, defectOfName, defectOfPath, isFileKind, requireDistinctNames } from './file-rules.ts'
+import { licenceTexts } from './model-files.ts'
 import type { FileKind, Manifest, ManifestFile, Sealed } from './types.ts'
 
 /** Largest total size of a torrent that clients accept. */
@@ -38,9 +39,22 @@ function checkFile(read: FieldReader, value: unknown, field: string): ManifestFi
   return value as ManifestFile
 }
 
-/** Checks all rules of a manifest (spec doc.3 to doc.7); unknown fields are allowed. */
+/** Checks all rules of a manifest (spec doc.3 to doc.7, doc.10); unknown fields are allowed. */
 function checkManifest(value: unknown, code: ManifestErrorCode): Manifest {
   const read = new FieldReader(code)
+  const manifest = checkStored(value, read)
+  const licences = licenceTexts(manifest.annotations).map(({ name }) => name)
+  for (const name of licences) {
+    const defect = defectOfPath(name)
+    if (defect !== undefined)
+      read.fail('path', `${JSON.stringify(name.slice(0, 200))} cannot be the name of a licence: ${defect}`, { name })
+  }
+  if (licences.length > 0) requireDistinctNames(read, [...manifest.files.map(({ name }) => name), ...licences])
+  return manifest
+}
+
+/** All rules but those for the names of licences, which earlier versions did not check. */
+function checkStored(value: unknown, read: FieldReader): Manifest {
   const document = read.object(value, 'the manifest')
   read.constant(document.schemaVersion, 'schemaVersion', 1)
   read.constant(document.artifactType, 'artifactType', 'model')
@@ -125,6 +139,14 @@ export function sealManifest(
  */
 export function parseManifest(bytes: Uint8Array): Manifest {
   return checkManifest(parseCanonical(bytes), 'E_CORRUPTION')
+}
+
+/**
+ * Like {@link parseManifest}, for a manifest that is in the store: earlier versions let in names of licences that cannot be
+ * those of files. `modelFiles` leaves these out. @throws ManifestError `E_CORRUPTION` with a reason.
+ */
+export function parseStoredManifest(bytes: Uint8Array): Manifest {
+  return checkStored(parseCanonical(bytes), new FieldReader('E_CORRUPTION'))
 }
 
 /**

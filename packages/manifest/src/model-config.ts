@@ -6,6 +6,9 @@ import type { Sealed } from './types.ts'
 /** Largest model config (spec doc.9). */
 export const MAX_MODEL_CONFIG_BYTES = 1024 * 1024
 
+/** A handful of facts, and what later versions may add. */
+const MAX_VALUES = 1_000
+
 /** The document behind the `config` entry (spec doc.9): facts about the model; unknown ones are absent. */
 export interface ModelConfig {
   /** Architecture, e.g. `llama`. */
@@ -55,5 +58,5 @@ export function sealModelConfig(
 
 /** Parses the bytes of a model config strictly; unknown fields are kept. @throws ManifestError `E_CORRUPTION`. */
 export function parseModelConfig(bytes: Uint8Array): ModelConfig {
-  return checkModelConfig(parseCanonical(bytes, MAX_MODEL_CONFIG_BYTES), 'E_CORRUPTION')
+  return checkModelConfig(parseCanonical(bytes, MAX_MODEL_CONFIG_BYTES, MAX_VALUES), 'E_CORRUPTION')
 }

@@ -6,6 +6,9 @@ import { FieldReader } from './field.ts'
 import { torrentName, torrentOf } from './torrent.ts'
 import type { DistributionRecord, Manifest, Sealed } from './types.ts'
 
+/** Largest distribution record (spec doc.15): ours have some 500 bytes. */
+const MAX_RECORD_BYTES = 64 * 1024
+
 function checkRecord(value: unknown, code: ManifestErrorCode): DistributionRecord {
   const read = new FieldReader(code)
   const document = read.object(value, 'the record')
@@ -48,12 +51,12 @@ export function sealRecord({
       pieceLayersDigest
     }
   }
-  return sealDocument(checkRecord(document, 'E_INVALID'))
+  return sealDocument(checkRecord(document, 'E_INVALID'), MAX_RECORD_BYTES)
 }
 
 /**
  * Parses the bytes of a distribution record strictly; unknown fields are kept. @throws ManifestError `E_CORRUPTION`.
  */
 export function parseRecord(bytes: Uint8Array): DistributionRecord {
-  return checkRecord(parseCanonical(bytes), 'E_CORRUPTION')
+  return checkRecord(parseCanonical(bytes, MAX_RECORD_BYTES), 'E_CORRUPTION')
 }

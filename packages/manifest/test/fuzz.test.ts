@@ -42,7 +42,7 @@ const target = (name: string, seeds: readonly string[], parse: (bytes: Uint8Arra
   name,
   seeds,
   dictionary,
-  // Unknown fields are allowed, and would make each document an outcome of its own.
+  // unknown fields are allowed, and would make each document an outcome of its own.
   run: (input) => String(Math.min(Object.keys(parse(input) as object).length, 8)),
   expected: (error) => (error instanceof ManifestError ? `${error.code} ${error.reason}` : undefined)
 })

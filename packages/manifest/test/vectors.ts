@@ -44,6 +44,16 @@ export interface ManifestVectors {
     readonly bytes: string
     readonly digest: string
   }[]
+  readonly licenceNames: readonly { readonly name: string; readonly reason: string | null }[]
+  readonly folders: readonly {
+    readonly name: string
+    readonly entries: readonly string[]
+    readonly members: Readonly<Record<string, readonly string[]>>
+    readonly upstreamConfig: boolean
+    readonly licences: readonly string[]
+    readonly companions: readonly string[]
+    readonly folder: readonly (readonly [kind: string, name: string])[]
+  }[]
   readonly pieceLengths: readonly {
     readonly name: string
     readonly sizes: readonly number[]

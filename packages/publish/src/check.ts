@@ -1,6 +1,6 @@
 import { systemClock, within } from '@svc/internal-clock'
-import { BodyRangeError, bodyRange, type HttpClient, type Response } from '@svc/internal-http'
-import { policyFrom } from '@svc/internal-net'
+import { BodyRangeError, bodyRange, type HttpClient, RedirectError, type Response } from '@svc/internal-http'
+import { isRefusedAddress, policyFrom } from '@svc/internal-net'
 import { readContentRange } from './content.ts'
 import { PublishError } from './errors.ts'
 import { urlOf } from './key.ts'
@@ -49,6 +49,17 @@ export async function checkObject(
   return samples.length
 }
 
+/** Errors of a connection that was never made. */
+const NOBODY: ReadonlySet<string> = new Set([
+  'ECONNREFUSED',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+  'ENETUNREACH',
+  'EHOSTUNREACH',
+  'ETIMEDOUT',
+  'UND_ERR_CONNECT_TIMEOUT'
+])
+
 /** Reads ranges over HTTP below a base URL, without credentials, as any client would. Accepts only a 206 answer. */
 export function throughUrl(base: string, http: HttpClient, clock = systemClock): RangeReader {
   const policyOf = policyFrom(new URL(base))
@@ -74,8 +85,13 @@ export function throughUrl(base: string, http: HttpClient, clock = systemClock):
       outer?.throwIfAborted()
       if (cause instanceof PublishError) throw cause
       const { code, message } = cause as { readonly code?: unknown; readonly message?: unknown }
-      if (cause instanceof BodyRangeError) throw failed(`the server ${message}`, cause)
-      throw failed(`cannot be read (${typeof code === 'string' ? code : message})`, cause)
+      if (cause instanceof BodyRangeError || cause instanceof RedirectError)
+        throw failed(`the server ${message}`, cause)
+      if (isRefusedAddress(cause)) throw failed(`the server redirects, but ${message}`, cause)
+      const why = String(typeof code === 'string' ? code : message)
+      if (NOBODY.has(why))
+        throw new PublishError('E_UNAVAILABLE', `${url}: no web server answers there (${why})`, cause)
+      throw failed(`cannot be read (${why})`, cause)
     }
   }
 }

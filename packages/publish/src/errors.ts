@@ -15,7 +15,7 @@ export type PublishErrorCode =
   | 'E_CLOCK'
   /** The store kept throttling requests through all retries. */
   | 'E_RATE_LIMITED'
-  /** The store is unreachable, failing, or answers with something other than S3. */
+  /** The store is unreachable, failing, or answers with something other than S3; or nobody answers at the reader's URL. */
   | 'E_UNAVAILABLE'
   /** A file of the model does not match its digest. */
   | 'E_DIGEST_MISMATCH'

@@ -1,3 +1,4 @@
+import { parseJson } from '@svc/internal-http'
 import { isDigest, type Sha256Digest } from '@svc/ref'
 import { PublishError } from './errors.ts'
 import type { Publication } from './publication.ts'
@@ -45,6 +46,8 @@ export interface Listing {
 }
 
 const VERSION = 1
+/** Of rows as svc writes them, each value takes more. */
+const MIN_VALUE_BYTES = 16
 
 /** @throws PublishError `E_BAD_TARGET` if svc did not write the file */
 export function parseListing(bytes: Uint8Array, name: string): Listing {
@@ -56,7 +59,7 @@ export function parseListing(bytes: Uint8Array, name: string): Listing {
     )
   let value: { svcPublication?: unknown; url?: unknown; models?: unknown }
   try {
-    value = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes)) as typeof value
+    value = parseJson(bytes, { values: 64 + bytes.length / MIN_VALUE_BYTES }) as typeof value
   } catch (cause) {
     throw foreign(cause)
   }

@@ -33,7 +33,11 @@ test('progress counts a blob that is already there, also while another one is se
   })
   const snapshotOf = (blobs: readonly Sha256Digest[]): string => {
     const path = join(store, `snapshot-${blobs.length}`)
-    const head = { svcSnapshot: 1, storeId: '0b9d6b1e-0000-4000-8000-000000000001', createdAt: '2026-01-01T00:00:00Z' }
+    const head = {
+      svcSnapshot: 1,
+      storeId: '0b9d6b1e-0000-4000-8000-000000000001',
+      createdAt: '2026-01-01T00:00:00.000Z'
+    }
     const lines = [head, ...blobs.map((blob) => ({ blob, sizeBytes: SIZE_BYTES })), { end: blobs.length }]
     writeFileSync(path, lines.map((line) => `${JSON.stringify(line)}\n`).join(''))
     return path

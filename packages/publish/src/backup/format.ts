@@ -9,6 +9,7 @@ const README_MARK = 'This is a backup of an svc store'
 /** A snapshot is held in memory; this is enough for some 100,000 models. */
 export const MAX_SNAPSHOT_BYTES = 512 << 20
 export const MAX_BACKUP_BYTES = 4 << 20
+const UTC_TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/
 const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 
 /** One complete state of a store: its files below `state/`, and the blobs that these need and that were there. */
@@ -64,7 +65,7 @@ export function parseSnapshot(bytes: Uint8Array, name: string): StoreSnapshot {
   const [first, ...lines] = linesOf(bytes, wrong)
   const { svcSnapshot, storeId, createdAt } = first ?? {}
   if (svcSnapshot !== 1) throw wrong('is not a snapshot of a version that this svc can read')
-  if (typeof storeId !== 'string' || !UUID.test(storeId) || typeof createdAt !== 'string')
+  if (typeof storeId !== 'string' || !UUID.test(storeId) || !isTime(createdAt))
     throw wrong('does not name its store and its time')
   const end = lines.pop()?.end
   const state = new Map<string, Uint8Array>()
@@ -97,6 +98,8 @@ function* linesOf(bytes: Uint8Array, wrong: (what: string) => PublishError): Gen
     at = end + 1
   }
 }
+
+const isTime = (value: unknown): value is string => typeof value === 'string' && UTC_TIME.test(value)
 
 /** Two or more plain segments: nothing that leads elsewhere, and no temporary file. */
 const isStatePath = (path: string): boolean =>
@@ -141,6 +144,6 @@ function snapshotIn(value: unknown, wrong: Error): StoredSnapshot {
   const isKey = typeof key === 'string' && /^snapshots\/[\w-]{1,100}\.jsonl$/.test(key)
   const counts = [sizeBytes, blobs, bytes].every((each) => Number.isSafeInteger(each) && (each as number) >= 0)
   const isHex = typeof sha256 === 'string' && /^[0-9a-f]{64}$/.test(sha256)
-  if (!isKey || !isHex || !counts || typeof createdAt !== 'string') throw wrong
+  if (!isKey || !isHex || !counts || !isTime(createdAt)) throw wrong
   return { key, sha256, createdAt, sizeBytes: sizeBytes as number, blobs: blobs as number, bytes: bytes as number }
 }

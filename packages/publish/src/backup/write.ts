@@ -145,7 +145,7 @@ async function sendBlobs(
   if (damaged.length === 0) return { sentBlobs, sentBytes }
   throw new PublishError(
     'E_DIGEST_MISMATCH',
-    `${damaged.length} of ${filesTotal} blobs of the store are missing or damaged, so this backup is not complete; the one before it is kept. See "svc fsck":\n${damaged.map((digest) => `  ${digest}`).join('\n')}`
+    `${damaged.length} of ${filesTotal} blobs of the store are missing or damaged, so this backup is not complete; the one before it is kept. See "svc fsck": ${damaged.join(', ')}`
   )
 }
 

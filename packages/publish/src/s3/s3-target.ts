@@ -11,7 +11,7 @@ const MAX_KEY_BYTES = 1024
 
 /**
  * An S3 bucket. Large objects use multipart uploads, which any machine can resume; an object becomes visible only when it
- * is complete. Existing objects are recognised by size and the SHA-256 in their metadata; those of other tools, which
+ * is complete. Existing objects are recognized by size and the SHA-256 in their metadata; those of other tools, which
  * lack it, by their MD5.
  */
 export class S3Target implements Target {
