@@ -58,9 +58,9 @@ const IDS = [
 
 /** Texts that are in use besides the one that SPDX holds. */
 const VARIANTS: Readonly<Record<string, (text: string) => string>> = {
-  // The package holds the LGPL with the GPL behind it; repositories carry the LGPL alone.
+  // the package holds the LGPL with the GPL behind it; repositories carry the LGPL alone.
   'LGPL-3.0-only': (text) => text.slice(0, text.indexOf('GNU GENERAL PUBLIC LICENSE', text.indexOf('Library') + 1)),
-  // As everybody but its author spells it.
+  // as everybody but its author spells it.
   ISC: (text) => text.replaceAll(/\bISC (?=DISCLAIMS|BE)/g, 'THE AUTHOR ')
 }
 

@@ -1,7 +1,7 @@
 import { defined } from './defined.ts'
 import { configQuant } from './quant.ts'
 import { MAX_CONFIG_BYTES } from './reads.ts'
-import type { ConfigFacts, Warning, WarningCode } from './types.ts'
+import type { ConfigFacts, NamesRead, Warning, WarningCode } from './types.ts'
 
 export const MAX_CONFIG_DEPTH = 32
 /** Space for our own fields beside `upstream` in a model config of at most 1 MiB. */
@@ -80,7 +80,7 @@ export const textConfigOf = (root: Json): Json => nestedOf(root)[0] ?? root
 const nestedOf = (root: Json): Json[] =>
   TEXT_CONFIG_KEYS.map((key) => getObject(root, key)).filter((object) => object !== undefined)
 
-function factsOf(root: Json): Pick<ConfigFacts, 'family' | 'contextLength' | 'quant'> {
+function factsOf(root: Json): Pick<ConfigFacts, 'family' | 'contextLength' | 'quant' | 'normalizedQuant'> {
   const quantization = getObject(root, 'quantization_config')
   const quant = quantization && configQuant(getText(quantization, 'quant_method'), getText(quantization, 'format'))
   const architectures = get(root, 'architectures')
@@ -90,8 +90,39 @@ function factsOf(root: Json): Pick<ConfigFacts, 'family' | 'contextLength' | 'qu
   const contextLength = [root, ...nestedOf(root)]
     .flatMap((object) => CONTEXT_KEYS.map((key) => get(object, key)))
     .find(isContextLength)
-  return defined({ quant, family, contextLength })
+  return defined({ quant, normalizedQuant: normalizedQuantOf(root), family, contextLength })
 }
+
+/** MLX's modes that have a quant of their own; any other mode is told by its bits. */
+const MLX_MODES: ReadonlySet<string> = new Set(['mxfp4', 'mxfp8', 'nvfp4'])
+const MAX_BITS = 32
+
+/** With normalized names: MLX's bits or mode, and the bits per weight of EXL2 and EXL3 (spec rec.29). */
+function normalizedQuantOf(root: Json): string | undefined {
+  for (const quantization of [getObject(root, 'quantization'), getObject(root, 'quantization_config')]) {
+    if (quantization === undefined) continue
+    const bits = get(quantization, 'bits')
+    if (typeof bits !== 'number' || !(bits > 0 && bits <= MAX_BITS)) continue
+    const method = getText(quantization, 'quant_method')
+    if (method === 'exl2' || method === 'exl3') return `${method}-${bitsText(bits)}bpw`
+    if (method !== undefined || get(quantization, 'group_size') === undefined) continue
+    const mode = getText(quantization, 'mode') ?? ''
+    return MLX_MODES.has(mode) ? mode : Number.isInteger(bits) ? `mlx-${bits}bit` : undefined
+  }
+  return undefined
+}
+
+/** As branches are named: with at least one decimal. */
+function bitsText(bits: number): string {
+  const text = String(Math.round(bits * 100) / 100)
+  return text.includes('.') ? text : `${text}.0`
+}
+
+/** The quant that a `config.json` names, as a listing's names are read. */
+export const quantOfConfig = (
+  config: Pick<ConfigFacts, 'quant' | 'normalizedQuant'> | undefined,
+  names: NamesRead
+): string | undefined => (names === 'normalized' ? config?.normalizedQuant : undefined) ?? config?.quant
 
 /** A short well-formed text: it goes into canonical JSON, which allows no lone surrogates. */
 export const isFamily = (value: unknown): value is string =>

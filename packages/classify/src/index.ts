@@ -1,26 +1,40 @@
-export { readConfig } from './config.ts'
+export { quantOfConfig, readConfig } from './config.ts'
 export { ClassifyError, type ClassifyErrorCode, type ClassifyErrorDetails } from './errors.ts'
+export { DEFAULT_FORM } from './forms.ts'
 export { type GgufFacts, ggufFacts, readGgufHead } from './gguf.ts'
+export {
+  type GgufIdentity,
+  type GgufIdentityFound,
+  type GgufWalk,
+  readGgufIdentity,
+  walkGgufHead
+} from './gguf-identity.ts'
+export { ggufDefect } from './gguf-tensors.ts'
 export { globTest } from './globs.ts'
 export { readHeader } from './header.ts'
 export { detectLicence } from './licence.ts'
-export { isForLoaders, isLeftOut, isSecretByName } from './loaders.ts'
+export { isForLoaders, isSecretByName, leftOutTest, type OwnersChoice, type SignedFolder } from './loaders.ts'
 export { type CacheShape, cacheNeed, configCache, ggufCache } from './memory.ts'
 export { checkNames, type NameProblem, nameProblem } from './names.ts'
-export { normalisedName, normalisedNames } from './normalise.ts'
-export { planArtifacts, safetensorsQuant, warningsOfNames } from './plan.ts'
-export { configQuant, dtypeQuant, ggufQuant, RAW } from './quant.ts'
+export { namesHere } from './names-by-header.ts'
+export { headsToRead, normalizedName, normalizedNames } from './normalize.ts'
+export { damagedWeights, planArtifacts, safetensorsQuant, warningsOfNames } from './plan.ts'
+export { configQuant, dtypeQuant, ggufQuant, normalizedQuant, RAW } from './quant.ts'
 export { GGUF_HEAD_BYTES, MAX_CONFIG_BYTES, MAX_LICENCE_BYTES, requiredReads } from './reads.ts'
-export { isImportable, recognise, requireImportable } from './recognise.ts'
+export { isImportable, recognize, requireImportable } from './recognize.ts'
 export { readSafetensorsHeader } from './safetensors.ts'
 export {
   type AuxSelection,
+  type Chosen,
+  chosenOf,
   type FileSelection,
+  formQuant,
+  isAdapter,
   isWeights,
   needsSafetensorsQuant,
-  notChosen,
   quantsOf
 } from './selection.ts'
+export { type Shard, type ShardName, shardOf } from './shards.ts'
 export {
   type AuxRole,
   type CodeRole,
@@ -46,6 +60,7 @@ export type {
   ListedFile,
   ManifestEntry,
   ModelConfigFacts,
+  NamesRead,
   PlannedArtifacts,
   ReadAt,
   ReadKind,

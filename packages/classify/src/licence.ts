@@ -49,7 +49,7 @@ export function detectLicence(text: string): string | undefined {
   let best = { id: '', score: 0 }
   let second = 0
   for (const candidate of knownTexts()) {
-    // An upper bound from the lengths alone: most candidates need no comparison.
+    // an upper bound from the lengths alone: most candidates need no comparison.
     if ((2 * Math.min(words.total, candidate.total)) / (words.total + candidate.total) < MIN_SIMILARITY - MIN_LEAD)
       continue
     const score = dice(words, candidate)

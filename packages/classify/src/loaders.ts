@@ -1,5 +1,13 @@
+import { ClassifyError } from './errors.ts'
+import { globTest } from './globs.ts'
 import { baseOf } from './names.ts'
-import { normalisedName } from './normalise.ts'
+import { namesHere } from './names-by-header.ts'
+import { normalizedName } from './normalize.ts'
+import { recognize } from './recognize.ts'
+import { type AuxSelection, chosenOf } from './selection.ts'
+import { shardOf } from './shards.ts'
+import { outcomeOf } from './table.ts'
+import type { ManifestEntry } from './types.ts'
 
 /** Base names, in lower case, of files that loaders read, or that tell what a model is, who may use it and who vouches for it. */
 const FOR_LOADERS: readonly RegExp[] = [
@@ -39,16 +47,83 @@ export function isForLoaders(path: string): boolean {
   return FOR_LOADERS.some((pattern) => pattern.test(name)) && !isSecretByName(path)
 }
 
+/** Weights in formats that no import takes; small ones are kept as companions. */
+const OTHER_WEIGHTS = /\.(?:bin|safetensors|gguf)$/
+
+/** What an owner chose of a model at its import, as a request spells it; nothing for everything. */
+export interface OwnersChoice {
+  readonly names?: 'normalized'
+  readonly quants?: readonly string[]
+  /** Globs. */
+  readonly files?: readonly string[]
+  readonly aux?: Exclude<AuxSelection, 'all'>
+}
+
+/** A folder, and what was signed of its model. */
+export interface SignedFolder {
+  /** The names of the signed files. */
+  readonly signed: readonly string[]
+  /** The names of the files in the folder. */
+  readonly here: readonly string[]
+  /** Files that the source says it has beside these. */
+  readonly omitted: readonly { readonly path: string }[]
+  /** What its owner chose, if not everything. */
+  readonly choice?: OwnersChoice | undefined
+  /** It is the folder of one artifact: other quants are in others. */
+  readonly isOfArtifact?: boolean
+}
+
 /**
- * Whether an import left out a file of a repository without harm: weights that were not chosen, or what no loader misses.
- * @param omitted files that the source has and the import does not bring
+ * Tells which signed files a folder may lack: weights, and what goes with them, that its owner's choice leaves out of the
+ * signed files; and files that no loader misses, if the source says that it has them. A set of weights in parts is here
+ * whole or not at all. Nothing that a source says excuses weights.
  */
-export function isLeftOut(
-  path: string,
-  omitted: readonly { readonly path: string; readonly reason: string }[]
-): boolean {
-  const name = normalisedName(path)
-  const found = omitted.find((file) => file.path === path || file.path === name)
-  if (found === undefined) return false
-  return found.reason === 'artifact' || /\.(?:bin|safetensors|gguf)$/.test(path) || !isForLoaders(path)
+export function leftOutTest(folder: SignedFolder): (path: string) => boolean {
+  const nameHere = namesHere(folder.signed, folder.here)
+  const groupOf = (path: string): string | undefined => shardOf(nameHere(path))?.group
+  const begun = new Set(folder.here.map(groupOf).filter((group) => group !== undefined))
+  const listed = new Set(folder.omitted.map(({ path }) => path))
+  let notChosen: ReadonlySet<string> | undefined
+  return (path) => {
+    const { is } = outcomeOf(path)
+    if (is === 'weights' || is === 'aux') {
+      notChosen ??= notChosenOf(folder, nameHere)
+      return notChosen.has(path) && !begun.has(groupOf(path) ?? '')
+    }
+    const isListed = listed.has(path) || listed.has(normalizedName(path))
+    return isListed && is === 'skip' && (OTHER_WEIGHTS.test(path) || !isForLoaders(path))
+  }
+}
+
+/** The signed files that the owner's choice would leave out of an import of all of them. */
+function notChosenOf(
+  { signed, here, choice = {}, isOfArtifact = false }: SignedFolder,
+  nameHere: (path: string) => string
+): ReadonlySet<string> {
+  const isHere = new Set(here)
+  const isNormalized =
+    choice.names === 'normalized' || signed.some((path) => !isHere.has(path) && isHere.has(nameHere(path)))
+  const names = new Map(signed.map((path) => [path, isNormalized ? nameHere(path) : path]))
+  try {
+    const selection = { ...choice, files: choice.files && globTest(choice.files, isNormalized) }
+    const listing = [...names.values()].map((name) => ({ name, sizeBytes: 0 }))
+    const recognition = recognize(listing, isNormalized ? 'normalized' : 'upstream')
+    const ownTensors = recognition.entries.some(({ kind, name }) => kind === 'weights.safetensors' && isHere.has(name))
+    // which quant these are their headers say: those that are here are of one that was chosen
+    const { left, entries } = chosenOf(recognition, selection, ownTensors ? choice.quants?.[0] : undefined)
+    const out = new Set(left)
+    const quants = new Set(entries.filter(({ name }) => isHere.has(name)).map(({ quant }) => quant))
+    const isOfOther = ({ kind, quant, goesWith }: ManifestEntry): boolean =>
+      kind === 'weights.safetensors'
+        ? !ownTensors
+        : kind === 'weights.gguf'
+          ? !quants.has(quant)
+          : goesWith !== undefined && !goesWith.some((each) => quants.has(each))
+    if (isOfArtifact) for (const entry of entries) if (isOfOther(entry)) out.add(entry.name)
+    return new Set([...names].filter(([, name]) => out.has(name)).map(([path]) => path))
+  } catch (error) {
+    // the signed files are no model for which there is such a choice
+    if (!(error instanceof ClassifyError)) throw error
+    return new Set()
+  }
 }

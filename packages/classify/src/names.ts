@@ -33,7 +33,7 @@ const WORDS: Record<NameProblem, string> = {
   'empty-segment': 'has an empty path segment',
   'dot-segment': 'has a "." or ".." path segment',
   duplicate: 'is listed twice',
-  'duplicate-nfc': 'equals another name after Unicode normalisation (NFC)',
+  'duplicate-nfc': 'equals another name after Unicode normalization (NFC)',
   'file-and-folder': 'is both a file and a folder',
   'segment-too-long': `has a path segment of more than ${MAX_SEGMENT_BYTES} bytes`,
   'too-deep': `has more than ${MAX_SEGMENTS} path segments`

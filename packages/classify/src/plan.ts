@@ -1,13 +1,14 @@
-import { compareText } from '@svc/ref'
-import { isContextLength, isFamily } from './config.ts'
+import { compareText, unqualified } from '@svc/ref'
+import { isContextLength, isFamily, quantOfConfig } from './config.ts'
 import { defined } from './defined.ts'
 import { failMissing } from './errors.ts'
+import { DEFAULT_FORM } from './forms.ts'
 import { licenceAnnotations } from './licence.ts'
 import { folderOf } from './names.ts'
-import { normalisedName } from './normalise.ts'
-import { dtypeQuant, ggufModelName, ggufQuant, RAW } from './quant.ts'
-import { requireImportable } from './recognise.ts'
-import { isWeights, some } from './selection.ts'
+import { normalizedName } from './normalize.ts'
+import { dtypeQuant, ggufModelName, normalizedQuant, RAW } from './quant.ts'
+import { requireImportable } from './recognize.ts'
+import { formQuant, isWeights, memberQuants, some } from './selection.ts'
 import { shardOf } from './shards.ts'
 import { SPEC_VERSION } from './table.ts'
 import type {
@@ -17,6 +18,7 @@ import type {
   HeaderSummary,
   ManifestEntry,
   ModelConfigFacts,
+  NamesRead,
   PlannedArtifacts,
   Recognition,
   Warning
@@ -38,8 +40,13 @@ export function planArtifacts(recognition: Recognition, facts: Facts): PlannedAr
   const licences = licenceAnnotations(recognition, facts.licences)
   const annotations = { 'svc.specVersion': SPEC_VERSION, ...licences.annotations }
 
-  const quantOfSafetensors = safetensorsQuant(config, headers.values())
-  const byQuant = Map.groupBy(weights, (entry) => entry.quant ?? quantOfSafetensors)
+  const byQuant = weightsByQuant(recognition, weights, (entries) =>
+    safetensorsQuant(
+      config,
+      entries.map((entry) => headers.get(entry)!),
+      recognition.names
+    )
+  )
   if (weights.length === 0) byQuant.set(RAW, [])
 
   const artifacts = [...byQuant]
@@ -47,7 +54,7 @@ export function planArtifacts(recognition: Recognition, facts: Facts): PlannedAr
     .map(
       ([quant, own]): ArtifactPlan => ({
         quant,
-        entries: [...own, ...shared],
+        entries: [...own, ...shared.filter(({ goesWith }) => goesWith?.includes(quant) ?? true)],
         modelConfig: modelConfig(quant, own, headers, config),
         annotations
       })
@@ -63,6 +70,33 @@ export function planArtifacts(recognition: Recognition, facts: Facts): PlannedAr
       ...licences.warnings
     ]
   }
+}
+
+/** The weights of each artifact: those of a quant, and of safetensors those of each form. */
+function weightsByQuant(
+  recognition: Recognition,
+  weights: readonly ManifestEntry[],
+  quantOfSafetensors: (entries: readonly ManifestEntry[]) => string
+): Map<string, ManifestEntry[]> {
+  const safetensors = weights.filter(({ kind }) => kind === 'weights.safetensors')
+  const inForm = (form: string): ManifestEntry[] => safetensors.filter(({ forms }) => forms?.includes(form) ?? true)
+  const forms = new Set(safetensors.flatMap(({ forms = [DEFAULT_FORM] }) => forms))
+  const quantOf = memberQuants(
+    recognition,
+    quantOfSafetensors(forms.has(DEFAULT_FORM) ? inForm(DEFAULT_FORM) : safetensors)
+  )
+  const result = new Map<string, ManifestEntry[]>()
+  const add = (quant: string, entries: readonly ManifestEntry[]): void =>
+    void result.set(quant, [...(result.get(quant) ?? []), ...entries])
+  for (const [quant, own] of Map.groupBy(
+    weights.filter(({ kind }) => kind === 'weights.gguf'),
+    quantOf
+  ))
+    add(quant, own)
+  for (const form of forms) add(formQuant(form, quantOfSafetensors(inForm(form))), inForm(form))
+  // in manifest order where both formats share one
+  for (const own of result.values()) own.sort((a, b) => compareText(a.name, b.name))
+  return result
 }
 
 /**
@@ -82,9 +116,10 @@ export function warningsOfNames({ entries, warnings }: Recognition): Warning[] {
  * else the dtype of most bytes. `headers` are those of all safetensors; they are not used if the config names a quant.
  */
 export const safetensorsQuant = (
-  config: Pick<ConfigFacts, 'quant'> | undefined,
-  headers: Iterable<HeaderSummary>
-): string => config?.quant ?? dtypeQuant(bytesByDtype(headers))
+  config: Pick<ConfigFacts, 'quant' | 'normalizedQuant'> | undefined,
+  headers: Iterable<HeaderSummary>,
+  names: NamesRead = 'upstream'
+): string => quantOfConfig(config, names) ?? dtypeQuant(bytesByDtype(headers))
 
 /** Over all safetensors weights, since they form one artifact. A file without a readable header is ignored. */
 function bytesByDtype(headers: Iterable<HeaderSummary>): Map<string, number> {
@@ -109,7 +144,7 @@ function modelConfig(
   return defined({
     family: config?.family ?? ggufs.map((header) => header.architecture).find(isFamily),
     weightsFormat: gguf && safetensors ? 'gguf+safetensors' : gguf ? 'gguf' : safetensors ? 'safetensors' : undefined,
-    quantization: quant,
+    quantization: unqualified(quant),
     contextLength: config?.contextLength ?? ggufs.map((header) => header.contextLength).find(isContextLength),
     upstream: config?.upstream
   })
@@ -137,8 +172,8 @@ function modelsMeet({ quant, entries }: Pick<ArtifactPlan, 'quant' | 'entries'>)
     folderOf
   )
   return [...byFolder.values()].flatMap((names): Warning[] => {
-    const models = Map.groupBy(names, (name) => ggufModelName(normalisedName(name)))
-    const quants = new Set(names.map((name) => ggufQuant(normalisedName(name))))
+    const models = Map.groupBy(names, (name) => ggufModelName(normalizedName(name)))
+    const quants = new Set(names.map((name) => normalizedQuant(normalizedName(name))))
     if (quants.size > 1)
       return [
         {
@@ -163,6 +198,13 @@ function modelsMeet({ quant, entries }: Pick<ArtifactPlan, 'quant' | 'entries'>)
   })
 }
 
+/** The warning about a GGUF whose tensors do not lie in it (spec rec.12). */
+export const damagedWeights = (name: string, defect: string): Warning => ({
+  code: 'damaged-weights',
+  names: [name],
+  message: `${name} is damaged or truncated, and no runtime should load it: ${defect}`
+})
+
 function headerWarnings(name: string, header: HeaderSummary): Warning[] {
   if (header.format === 'unreadable') {
     const looks = header.looksLike === undefined ? 'its format is unknown' : `it looks like ${header.looksLike}`
@@ -176,6 +218,7 @@ function headerWarnings(name: string, header: HeaderSummary): Warning[] {
   }
   if (header.format === 'safetensors') return []
   const warnings: Warning[] = []
+  if (header.defect !== undefined) warnings.push(damagedWeights(name, header.defect))
   if (header.type !== undefined && header.type !== 'model')
     warnings.push({
       code: 'header-type',

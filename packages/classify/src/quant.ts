@@ -1,4 +1,4 @@
-import { CONFIG_QUANT_FORMATS, CONFIG_QUANT_METHODS, isQuantToken } from '@svc/ref'
+import { CONFIG_QUANT_FORMATS, CONFIG_QUANT_METHODS, isFileQuant, isQuantToken } from '@svc/ref'
 import { baseOf } from './names.ts'
 import { parseShardName } from './shards.ts'
 
@@ -6,14 +6,23 @@ import { parseShardName } from './shards.ts'
 export const RAW = 'raw'
 
 /** The longest dash-separated suffix of `stem` that is a quant token, or undefined. */
-export function quantTokenAtEnd(stem: string): string | undefined {
-  // From the longest suffix (the whole stem) to the shortest; a token has at most 24 characters, so start near the end.
+export function quantTokenAtEnd(stem: string, isToken: (text: string) => boolean = isQuantToken): string | undefined {
+  // from the longest suffix (the whole stem) to the shortest; a token has at most 24 characters, so start near the end.
   for (let start = Math.max(0, stem.length - 25); start < stem.length; start++) {
     if (start > 0 && stem[start - 1] !== '-') continue
     const run = stem.slice(start)
-    if (isQuantToken(run)) return run
+    if (isToken(run)) return run
   }
   return undefined
+}
+
+/** The quant of a GGUF with a normalized name (spec add.2): as {@link ggufQuant}, with the words of spec ref.22 as well. */
+export const normalizedQuant = (name: string): string => quantTokenAtEnd(stemOf(name), isFileQuant) ?? RAW
+
+/** A GGUF's base name without extension and shard suffix. */
+export function stemOf(name: string): string {
+  const base = baseOf(name).replace(/\.gguf$/, '')
+  return parseShardName(base)?.base ?? base
 }
 
 /**
@@ -22,15 +31,13 @@ export function quantTokenAtEnd(stem: string): string | undefined {
  * token.
  */
 export function ggufQuant(name: string): string {
-  const base = baseOf(name).replace(/\.gguf$/, '')
-  return quantTokenAtEnd(parseShardName(base)?.base ?? base) ?? RAW
+  return quantTokenAtEnd(stemOf(name)) ?? RAW
 }
 
 /** A GGUF's base name without extension, shard suffix and quant, in lower case: the name of its model. */
 export function ggufModelName(name: string): string {
-  const stem = baseOf(name).replace(/\.gguf$/, '')
-  const base = parseShardName(stem)?.base ?? stem
-  const token = quantTokenAtEnd(base)
+  const base = stemOf(name)
+  const token = quantTokenAtEnd(base, isFileQuant)
   const model = token === undefined ? base : base.slice(0, base.length - token.length)
   return model.replace(/-$/, '').toLowerCase()
 }

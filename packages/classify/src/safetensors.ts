@@ -157,7 +157,7 @@ class TensorEvents implements JsonEvents {
     if (start > end || end > this.#dataBytes)
       throw new MalformedHeader(`tensor data [${start}, ${end}) lies outside of the ${this.#dataBytes} bytes of data`)
     const bits = BITS.get(dtype)
-    // A product beyond 2^53 is inexact, but never equals a span within the file.
+    // a product beyond 2^53 is inexact, but never equals a span within the file.
     if (bits !== undefined && (elements * bits) / 8 !== end - start)
       throw new MalformedHeader(`a tensor of ${elements} × ${dtype} claims ${end - start} bytes`)
     this.bytesByDtype.set(dtype, (this.bytesByDtype.get(dtype) ?? 0) + (end - start))

@@ -1,6 +1,7 @@
 import { compareText } from '@svc/ref'
 import { folderOf } from './names.ts'
 
+/** What the name of a shard says. */
 export interface ShardName {
   readonly base: string
   /** The shard's number: 1 to `total` in a proper set. */
@@ -18,6 +19,7 @@ export function parseShardName(stem: string): ShardName | undefined {
   return match ? { base: match[1]!, part: Number(match[2]), total: Number(match[3]) } : undefined
 }
 
+/** A shard of a set, by its path. */
 export interface Shard extends ShardName {
   readonly name: string
   /** The set it belongs to: same folder, base, extension and total. */
@@ -26,10 +28,16 @@ export interface Shard extends ShardName {
 
 /** The shard that a weights path names, or undefined. Numbers outside 1..total do not count as shard numbers. */
 export function shardOf(name: string): Shard | undefined {
+  const shard = shardFromZero(name)
+  return shard === undefined || shard.part < 1 ? undefined : shard
+}
+
+/** The shard that a path names if numbers begin at 0: 0 to `total`, of which a set has 0 to `total` - 1. */
+export function shardFromZero(name: string): Shard | undefined {
   const folder = folderOf(name)
   const dot = name.lastIndexOf('.')
   const shard = parseShardName(name.slice(folder.length, dot))
-  if (!shard || shard.part < 1 || shard.part > shard.total) return undefined
+  if (!shard || shard.part > shard.total) return undefined
   return { ...shard, name, group: `${folder}${shard.base}*${shard.total}${name.slice(dot)}` }
 }
 

@@ -2,14 +2,14 @@ import { baseOf, folderOf } from './names.ts'
 
 /**
  * The recognition table (spec rec.5) as data. Rows are tried from top to bottom, case-sensitively except for licence
- * names; the first match wins. Files that match no row are skipped as unrecognised.
+ * names; the first match wins. Files that match no row are skipped as unrecognized.
  *
  * A change here changes sealed bytes: increase `SPEC_VERSION` with it.
  */
 export const SPEC_VERSION = '1'
 
-/** The purpose of a file that accompanies the weights (spec rec.5). */
-export type AuxRole = 'imatrix' | 'vision-projector' | 'weights-index'
+/** The purpose of a file that accompanies the weights (spec rec.5; `draft` and `adapter`: spec rec.26). */
+export type AuxRole = 'imatrix' | 'vision-projector' | 'weights-index' | 'draft' | 'adapter'
 /** The component of the model that a Python file defines, from the prefix of its name (spec rec.5). */
 export type CodeRole = 'model' | 'tokenization' | 'configuration' | 'processor'
 
@@ -22,6 +22,8 @@ export type SkipReason =
   | 'incomplete-adapter'
   | 'chat-template-superseded'
   | 'reserved-name'
+  | 'vocabulary'
+  | 'split-file'
   | 'unrecognised'
 
 /** What becomes of a file whose name matches a row. */
@@ -56,7 +58,7 @@ const TOKENIZER_CONFIGS =
 
 /** The recognition table (spec rec.5): tried from top to bottom, the first matching row decides. */
 export const TABLE: readonly Row[] = [
-  // Adapters take precedence over the folder skips: the adapter in a training checkpoint is worth keeping.
+  // adapters take precedence over the folder skips: the adapter in a training checkpoint is worth keeping.
   {
     id: 'adapter-weights',
     on: 'base',
@@ -64,7 +66,7 @@ export const TABLE: readonly Row[] = [
     becomes: { is: 'adapter', half: 'weights' }
   },
   { id: 'adapter-config', on: 'base', match: /^adapter_config\.json$/, becomes: { is: 'adapter', half: 'config' } },
-  // Above the folder skips because of its warning: the file is skipped either way.
+  // above the folder skips because of its warning: the file is skipped either way.
   {
     id: 'non-lora-trainables',
     on: 'base',
@@ -85,7 +87,7 @@ export const TABLE: readonly Row[] = [
     becomes: { is: 'skip', reason: 'housekeeping' }
   },
 
-  // Before the general row for safetensors: optimizer state is saved with that extension, too.
+  // before the general row for safetensors: optimizer state is saved with that extension, too.
   {
     id: 'training-state',
     on: 'base',
@@ -167,11 +169,11 @@ export const TABLE: readonly Row[] = [
   }
 ]
 
-const UNRECOGNISED: Outcome = { is: 'skip', reason: 'unrecognised' }
+const UNRECOGNIZED: Outcome = { is: 'skip', reason: 'unrecognised' }
 
 /** The outcome of the first matching row for a path; by default a file is skipped. */
 export function outcomeOf(name: string): Outcome {
   const subjects = { base: baseOf(name), folder: folderOf(name), path: name }
   for (const row of TABLE) if (row.match.test(subjects[row.on])) return row.becomes
-  return UNRECOGNISED
+  return UNRECOGNIZED
 }

@@ -44,15 +44,25 @@ export interface ManifestEntry {
   readonly sizeBytes: number
   readonly content: EntryContent
   readonly role?: AuxRole | CodeRole
-  /** Quant token of a vision projector's name, in lower case. */
+  /** Quant token of the name of a projector, draft head or adapter, in lower case. */
   readonly variant?: string
   /** Number of a shard, from 1. */
   readonly part?: number
   /** Identifies the shard set, equal for all its shards; not part of a manifest. */
   readonly group?: string
-  /** The quant of the file name, on `weights.gguf` only; not part of a manifest. */
+  /**
+   * Of safetensors with normalized names: the forms of the model that it is part of (spec rec.30), the empty text for the one that
+   * comes by default; absent if there is only that one. Not part of a manifest.
+   */
+  readonly forms?: readonly string[]
+  /** Of a shared entry: the quants whose artifacts have it; absent for all. Not part of a manifest. */
+  readonly goesWith?: readonly string[]
+  /** The quant of the file name, on `weights.gguf` only, with normalized names also qualified; not part of a manifest. */
   readonly quant?: string
 }
+
+/** How the names of a listing are read (spec add.1). */
+export type NamesRead = 'upstream' | 'normalized'
 
 /** Something the user of an import should know. `message` is for people; programs use `code` and `names`. */
 export interface Warning {
@@ -69,10 +79,13 @@ export type WarningCode =
   | 'non-lora-trainables'
   | 'reserved-name'
   | 'same-model-twice'
+  | 'other-form'
+  | 'split-file'
   | 'formats-meet'
   | 'models-meet'
   | 'quants-meet'
   | 'unreadable-header'
+  | 'damaged-weights'
   | 'header-type'
   | 'split-mismatch'
   | 'config-unreadable'
@@ -94,6 +107,7 @@ export type FileUse =
 
 /** The content of a listing, by its names alone. All lists have a fixed order, whatever the order of the listing. */
 export interface Recognition {
+  readonly names: NamesRead
   /** In manifest order (spec doc.7), without the config entry. */
   readonly entries: readonly ManifestEntry[]
   /** By upstream path. */
@@ -159,6 +173,8 @@ export interface GgufSummary {
   readonly splitCount?: number
   /** `general.file_type`. Informative only: it never decides the quant. */
   readonly fileType?: number
+  /** What is wrong with the tensors that it lists: they end beyond the file, overlap or are not aligned. */
+  readonly defect?: string
 }
 
 /** The facts from a weights file's header, or why there are none; `format` tells which. */
@@ -172,6 +188,8 @@ export interface ConfigFacts {
   readonly contextLength?: number
   /** Step 2 of the quant derivation. */
   readonly quant?: string
+  /** What takes its place with normalized names (spec rec.29). */
+  readonly normalizedQuant?: string
   readonly warnings: readonly Warning[]
 }
 

@@ -1,7 +1,8 @@
+import { isQuant } from '@svc/ref'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { MAX_CONFIG_DEPTH } from '../src/config.ts'
-import { MAX_CONFIG_BYTES, readConfig } from '../src/index.ts'
+import { MAX_CONFIG_BYTES, quantOfConfig, readConfig } from '../src/index.ts'
 
 const read = (text: string) => readConfig(new TextEncoder().encode(text))
 const codes = (text: string): string[] => read(text).warnings.map(({ code }) => code)
@@ -72,7 +73,7 @@ test('too long', () => {
   expect(readConfig(undefined).upstream).toBeUndefined()
   expect(codes(padded(MAX_CONFIG_BYTES, 'a'))).toEqual(['config-unreadable'])
   expect(read(padded(MAX_CONFIG_BYTES - 10_000, 'a'))).toMatchObject({ family: 'x', warnings: [] })
-  // As a JSON string within our document every quote takes two bytes.
+  // as a JSON string within our document every quote takes two bytes.
   expect(read(padded(300_000, '\\"'))).toMatchObject({ family: 'x', warnings: [{ code: 'config-not-kept' }] })
 })
 
@@ -93,4 +94,28 @@ test('any bytes are kept verbatim as text, or not kept', () => {
       }
     )
   )
+})
+
+test.each([
+  ['{"quantization":{"group_size":64,"bits":4}}', 'mlx-4bit'],
+  [
+    '{"quantization":{"group_size":64,"bits":8,"mode":"affine"},"quantization_config":{"group_size":64,"bits":8}}',
+    'mlx-8bit'
+  ],
+  ['{"quantization_config":{"group_size":64,"bits":6}}', 'mlx-6bit'],
+  ['{"quantization":{"group_size":32,"bits":4,"mode":"mxfp4"}}', 'mxfp4'],
+  ['{"quantization":{"group_size":16,"bits":4,"mode":"nvfp4"}}', 'nvfp4'],
+  ['{"quantization_config":{"quant_method":"exl2","bits":4.0}}', 'exl2-4.0bpw'],
+  ['{"quantization_config":{"quant_method":"exl3","bits":4.65}}', 'exl3-4.65bpw'],
+  ['{"quantization_config":{"quant_method":"exl3"}}', undefined],
+  ['{"quantization_config":{"quant_method":"gptq","bits":4,"group_size":128}}', undefined],
+  ['{"quantization":{"bits":"4","group_size":64}}', undefined],
+  ['{"quantization":{"bits":1e9,"group_size":64}}', undefined],
+  ['{"quantization":{"bits":4}}', undefined]
+])('with normalized names %s is %j', (text, quant) => {
+  const config = read(text)
+  expect(config.normalizedQuant).toBe(quant)
+  expect(quantOfConfig(config, 'normalized')).toBe(quant ?? config.quant)
+  expect(quantOfConfig(config, 'upstream')).toBe(config.quant)
+  if (quant !== undefined) expect(isQuant(quant)).toBe(true)
 })

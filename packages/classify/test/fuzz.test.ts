@@ -2,9 +2,10 @@ import { describeFuzz } from '@svc/testkit/fuzz'
 import { readConfig } from '../src/config.ts'
 import { ClassifyError } from '../src/errors.ts'
 import { parseGgufHead } from '../src/gguf.ts'
+import { ggufDefect } from '../src/gguf-tensors.ts'
 import { detectLicence } from '../src/licence.ts'
 import { checkNames } from '../src/names.ts'
-import { recognise } from '../src/recognise.ts'
+import { recognize } from '../src/recognize.ts'
 import { SafetensorsHeader } from '../src/safetensors.ts'
 import { readVectors } from './vectors.ts'
 
@@ -32,10 +33,11 @@ describeFuzz([
       '\x09\0\0\0'
     ],
     run: (input) => {
+      ggufDefect(input, input.length)
       const summary = parseGgufHead(input, input.length + 1_000)
       return summary.format === 'gguf' ? Object.keys(summary).join() : summary.problem.replaceAll(/\d+/g, '#')
     },
-    // Its refusals are values.
+    // its refusals are values.
     expected: () => undefined
   },
   {
@@ -63,7 +65,7 @@ describeFuzz([
       header.push(input)
       return `${Math.min(header.end().tensorCount, 8)}`
     },
-    // The reader around it turns any of them into a value; what matters here is that it ends, soon and with little memory.
+    // the reader around it turns any of them into a value; what matters here is that it ends, soon and with little memory.
     expected: (error) => (error instanceof RangeError || error instanceof TypeError ? undefined : (error as Error).name)
   },
   {
@@ -117,7 +119,7 @@ describeFuzz([
     run: (input) => {
       const names = decoder.decode(input).split('\n')
       checkNames(names)
-      const recognition = recognise(names.map((name) => ({ name, sizeBytes: 10 })))
+      const recognition = recognize(names.map((name) => ({ name, sizeBytes: 10 })))
       return Object.entries(recognition)
         .map(([key, value]) => `${key}${Array.isArray(value) ? Math.min(value.length, 4) : ''}`)
         .join()

@@ -4,7 +4,7 @@ import { digestFromBytes } from '@svc/ref'
 import licences from 'spdx-license-list/full.js'
 import { describe, expect, test } from 'vitest'
 import { generate } from '../scripts/licence-texts.ts'
-import { detectLicence, recognise } from '../src/index.ts'
+import { detectLicence, recognize } from '../src/index.ts'
 import { licenceAnnotations, licenceRef, MAX_TEXTS_BYTES } from '../src/licence.ts'
 import { TEXTS } from '../src/licence-texts.ts'
 import { bigramsOf, dice, licenceWords } from '../src/licence-words.ts'
@@ -25,7 +25,7 @@ test('the curated list', () => {
   expect([...new Set(TEXTS.map(([id]) => id))].sort()).toEqual(vectors.ids)
 })
 
-describe('each text is recognised', () => {
+describe('each text is recognized', () => {
   test.each(vectors.ids)('%s', (id) => {
     const text = spdxText(id)
     const styles = [
@@ -82,7 +82,7 @@ test('hostile texts take linear time', () => {
   const before = process.cpuUsage()
   for (const piece of ['<', '<a', '&', 'http://', 'copyright ', '1. ', '#', ' ', '(c', 'a '])
     detectLicence(piece.repeat((256 * 1024) / piece.length))
-  // Quadratic time would be minutes.
+  // quadratic time would be minutes.
   expect(process.cpuUsage(before).user / 1e6).toBeLessThan(10)
 })
 
@@ -101,7 +101,7 @@ describe('annotations', () => {
     }
   }
   const annotate = (...facts: LicenceFact[]) => {
-    const recognition = recognise(facts.map(({ name, bytes }) => ({ name, sizeBytes: bytes?.length ?? 1_000_000 })))
+    const recognition = recognize(facts.map(({ name, bytes }) => ({ name, sizeBytes: bytes?.length ?? 1_000_000 })))
     const { annotations, warnings } = licenceAnnotations(recognition, facts)
     return { annotations, warnings: warnings.map(({ code }) => code) }
   }
@@ -169,7 +169,7 @@ describe('annotations', () => {
   })
 
   test('a file that the caller did not read is an error', () => {
-    expect(() => licenceAnnotations(recognise([{ name: 'LICENSE', sizeBytes: 1 }]), [])).toThrow(
+    expect(() => licenceAnnotations(recognize([{ name: 'LICENSE', sizeBytes: 1 }]), [])).toThrow(
       expect.objectContaining({ code: 'E_MISSING_FACT' })
     )
   })

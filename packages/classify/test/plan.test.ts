@@ -7,7 +7,7 @@ import {
   planArtifacts,
   readConfig,
   readHeader,
-  recognise,
+  recognize,
   requiredReads,
   SPEC_VERSION
 } from '../src/index.ts'
@@ -40,7 +40,7 @@ function plan(headers: Record<string, HeaderSummary | null>, texts: Record<strin
     ...Object.keys(headers).map((name) => ({ name, sizeBytes: 1000 })),
     ...Object.entries(texts).map(([name, text]) => ({ name, sizeBytes: encoder.encode(text).length }))
   ]
-  const recognition = recognise(files)
+  const recognition = recognize(files)
   const facts: Facts = {
     headers: new Map(Object.entries(headers).flatMap(([name, header]) => (header ? [[name, header] as const] : []))),
     config: texts['config.json'] === undefined ? undefined : readConfig(encoder.encode(texts['config.json'])),
@@ -106,12 +106,12 @@ describe('artifacts', () => {
       [['x.safetensors'], 'x.safetensors']
     ] as const)
       expect(() =>
-        planArtifacts(recognise(files.map((file) => ({ name: file, sizeBytes: 1 }))), {
+        planArtifacts(recognize(files.map((file) => ({ name: file, sizeBytes: 1 }))), {
           headers: new Map(),
           licences: []
         })
       ).toThrow(expect.objectContaining({ code: 'E_MISSING_FACT', details: { name } }))
-    const withConfig = recognise(['x.gguf', 'config.json'].map((name) => ({ name, sizeBytes: 1 })))
+    const withConfig = recognize(['x.gguf', 'config.json'].map((name) => ({ name, sizeBytes: 1 })))
     expect(() => planArtifacts(withConfig, { headers: new Map([['x.gguf', gguf()]]), licences: [] })).toThrow(
       expect.objectContaining({ details: { name: 'config.json' } })
     )
@@ -158,7 +158,7 @@ describe('quant derivation', () => {
   test('adapters do not affect the dtype', () => {
     expect(
       requiredReads(
-        recognise(['adapter_config.json', 'adapter_model.safetensors'].map((name) => ({ name, sizeBytes: 1 })))
+        recognize(['adapter_config.json', 'adapter_model.safetensors'].map((name) => ({ name, sizeBytes: 1 })))
       )
     ).toEqual([])
   })
@@ -245,7 +245,7 @@ test('the plan names the files to read, and how much of each', () => {
     'adapter_config.json',
     'adapter_model.safetensors'
   ]
-  const reads = requiredReads(recognise(names.map((name) => ({ name, sizeBytes: 7 }))))
+  const reads = requiredReads(recognize(names.map((name) => ({ name, sizeBytes: 7 }))))
   expect(reads.map(({ what, name, sizeBytes, maxBytes }) => [what, name, sizeBytes, maxBytes])).toEqual([
     ['config', 'config.json', 7, 1048576],
     ['gguf-head', 'b.gguf', 7, 1048576],
@@ -273,7 +273,7 @@ test('the plan does not depend on the order of the listing, nor on that of the f
     }).map(([name, text]) => [name, new TextEncoder().encode(text)])
   )
   const planOf = async (order: readonly string[]) => {
-    const recognition = recognise(order.map((name) => ({ name, sizeBytes: files.get(name)!.length })))
+    const recognition = recognize(order.map((name) => ({ name, sizeBytes: files.get(name)!.length })))
     const headers = new Map<string, HeaderSummary>()
     for (const read of requiredReads(recognition)) {
       const bytes = files.get(read.name)!

@@ -75,7 +75,7 @@ describe('properties', () => {
         fc.integer({ min: 1, max: 100 }),
         async ([tensors, order], most) => {
           const { file, sums } = make(tensors, order)
-          // The length itself is read whole: a reader gives fewer bytes only at the end of the file.
+          // the length itself is read whole: a reader gives fewer bytes only at the end of the file.
           const reader: ReadAt = (offset, length) => readerOf(file, offset === 0 ? length : most)(offset, length)
           expect(await readSafetensorsHeader(reader, file.length)).toMatchObject({
             format: 'safetensors',

@@ -2,17 +2,20 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import {
   ClassifyError,
+  chosenOf,
   type Facts,
   globTest,
   needsSafetensorsQuant,
-  notChosen,
+  normalizedNames,
   planArtifacts,
   quantsOf,
-  recognise,
+  recognize,
   warningsOfNames
 } from '../src/index.ts'
 
-const listed = (names: readonly string[]) => recognise(names.map((name) => ({ name, sizeBytes: 10 })))
+const listed = (names: readonly string[]) => recognize(names.map((name) => ({ name, sizeBytes: 10 })))
+
+const leftOf = (...asked: Parameters<typeof chosenOf>): readonly string[] => chosenOf(...asked).left
 
 const LISTING = [
   'model-7b-q4_k_m.gguf',
@@ -58,11 +61,11 @@ describe('quants', () => {
     [['BF16'], ['model-7b-q4_k_m.gguf', 'model-7b-q8_0-00001-of-00002.gguf', 'model-7b-q8_0-00002-of-00002.gguf']],
     [['bf16', 'q4_k_m', 'q8_0'], []]
   ])('%j leaves out %j', (quants, out) => {
-    expect(notChosen(recognition, { quants }, 'bf16')).toEqual(out)
+    expect(leftOf(recognition, { quants }, 'bf16')).toEqual(out)
   })
 
   test('an unknown quant is named together with the known ones', () => {
-    const { code, details } = codeOf(() => notChosen(recognition, { quants: ['q4_k_m', 'q4'] }, 'bf16'))
+    const { code, details } = codeOf(() => leftOf(recognition, { quants: ['q4_k_m', 'q4'] }, 'bf16'))
     expect({ code, candidates: details.candidates }).toEqual({
       code: 'E_NO_MEMBER',
       candidates: ['bf16', 'q4_k_m', 'q8_0']
@@ -95,22 +98,22 @@ describe('files', () => {
     ],
     [['**'], []]
   ])('%j leaves out %j, and nothing that is shared', (globs, out) => {
-    expect(notChosen(listed(LISTING), { files: globTest(globs) }, undefined)).toEqual(out)
+    expect(leftOf(listed(LISTING), { files: globTest(globs) }, undefined)).toEqual(out)
   })
 
   test('patterns and quants both have to match', () => {
     const choice = { quants: ['q8_0'], files: globTest(['*-00001-*']) }
-    expect(notChosen(listed(LISTING), choice, 'bf16')).not.toContain('model-7b-q8_0-00001-of-00002.gguf')
-    expect(notChosen(listed(LISTING), choice, 'bf16')).toContain('model-7b-q8_0-00002-of-00002.gguf')
+    expect(leftOf(listed(LISTING), choice, 'bf16')).not.toContain('model-7b-q8_0-00001-of-00002.gguf')
+    expect(leftOf(listed(LISTING), choice, 'bf16')).toContain('model-7b-q8_0-00002-of-00002.gguf')
   })
 
   test('a selection without weights is refused, with or without adapters', () => {
     const recognition = listed([...LISTING, 'adapter_config.json', 'adapter_model.safetensors'])
-    expect(codeOf(() => notChosen(recognition, { files: globTest(['nothing*']) }, undefined)).code).toBe(
+    expect(codeOf(() => leftOf(recognition, { files: globTest(['nothing*']) }, undefined)).code).toBe(
       'E_NOT_IMPORTABLE'
     )
     expect(
-      notChosen(listed(['adapter_config.json', 'adapter_model.safetensors']), { files: globTest(['x']) }, undefined)
+      leftOf(listed(['adapter_config.json', 'adapter_model.safetensors']), { files: globTest(['x']) }, undefined)
     ).toEqual([])
   })
 })
@@ -129,7 +132,7 @@ describe('aux', () => {
     'imatrix.dat'
   ]
   const out = (aux: 'all' | 'none' | readonly string[], names: readonly string[] = REST, files?: string) =>
-    notChosen(listed(names), { aux, ...(files !== undefined && { files: globTest([files]) }) }, undefined)
+    leftOf(listed(names), { aux, ...(files !== undefined && { files: globTest([files]) }) }, undefined)
   const others = ['other/mmproj.gguf', 'sub/mmproj-model-q8_0.gguf', 'sub/mmproj_model.f32.gguf']
 
   test.each([
@@ -176,7 +179,7 @@ describe('aux', () => {
 })
 
 describe('an import of chosen quants', () => {
-  const factsOf = (recognition: ReturnType<typeof recognise>): Facts => ({
+  const factsOf = (recognition: ReturnType<typeof recognize>): Facts => ({
     headers: new Map(
       recognition.entries
         .filter(({ kind }) => kind.startsWith('weights.') && kind !== 'weights.aux')
@@ -205,7 +208,7 @@ describe('an import of chosen quants', () => {
         const whole = planArtifacts(recognition, factsOf(recognition)).artifacts
         const quants = whole.map(({ quant }) => quant).filter((_, index) => ((seed >> index) & 1) === 1)
         if (quants.length === 0) return
-        const out = new Set(notChosen(recognition, { quants }, 'bf16'))
+        const out = new Set(leftOf(recognition, { quants }, 'bf16'))
         const rest = listed(names.filter((name) => !out.has(name)))
         expect(planArtifacts(rest, factsOf(rest)).artifacts).toEqual(
           whole.filter(({ quant }) => quants.includes(quant))
@@ -237,4 +240,78 @@ describe('models that meet in one artifact', () => {
     [['Model-7B-Q4_K_M.gguf', 'Model-7B-Q8_0.gguf'], ['quants-meet']],
     [['Model-7B-Q4_K_M.gguf', 'Other-7B-Q4_K_M.gguf'], ['models-meet']]
   ])('%j: %j', (names, codes) => expect(warningsOf(names)).toEqual(codes))
+})
+
+describe('sidecars with normalized names', () => {
+  const normalized = (names: readonly string[]) =>
+    recognize(
+      [...normalizedNames(names).values()].map((name) => ({ name, sizeBytes: 10 })),
+      'normalized'
+    )
+  const MODEL = ['M-Q4_K_M.gguf', 'M-Q8_0.gguf', 'M-BF16.gguf']
+  const beside = (names: readonly string[], aux: readonly string[]): Record<string, string[]> => {
+    const { entries } = chosenOf(normalized(names), { aux }, undefined)
+    const quants = entries.flatMap(({ kind, quant }) => (kind === 'weights.gguf' ? [quant!] : []))
+    return Object.fromEntries(
+      quants.map((quant) => [
+        quant,
+        entries
+          .filter(({ kind, goesWith }) => kind === 'weights.aux' && (goesWith?.includes(quant) ?? true))
+          .map(({ name }) => name)
+      ])
+    )
+  }
+
+  test('each quant gets one projector and one draft head, the nearest', () => {
+    const projectors = ['mmproj-F16.gguf', 'mmproj-BF16.gguf', 'mmproj-F32.gguf']
+    expect(beside([...MODEL, ...projectors, 'mtp-M-Q4_0.gguf', 'mtp-M-Q8_0.gguf', 'X.imatrix'], ['one'])).toEqual({
+      bf16: ['mmproj-bf16.gguf', 'mtp-m-q8_0.gguf'],
+      q4_k_m: ['mmproj-f16.gguf', 'mtp-m-q4_0.gguf'],
+      q8_0: ['mmproj-f16.gguf', 'mtp-m-q8_0.gguf']
+    })
+    expect(beside([...MODEL, ...projectors, 'mmproj-Q8_0.gguf'], ['one']).q4_k_m).toEqual(['mmproj-q8_0.gguf'])
+  })
+
+  test('models in one listing get their own: by folder, then by name', () => {
+    const names = ['a/x-Q8_0.gguf', 'b/x-Q8_0.gguf', 'a/mmproj-F16.gguf', 'b/mmproj-F32.gguf']
+    expect(beside(names, ['one'])).toEqual({
+      'q8_0.a-x': ['a/mmproj-f16.gguf'],
+      'q8_0.b-x': ['b/mmproj-f32.gguf']
+    })
+    const named = ['gemma-Q8_0.gguf', 'qwen-Q8_0.gguf', 'mmproj-gemma-F16.gguf', 'mmproj-qwen-F16.gguf']
+    expect(beside(named, ['one'])).toEqual({
+      'q8_0.gemma': ['mmproj-gemma-f16.gguf'],
+      'q8_0.qwen': ['mmproj-qwen-f16.gguf']
+    })
+  })
+
+  test('words choose others', () => {
+    const names = [
+      'M-Q8_0.gguf',
+      'mmproj-F16.gguf',
+      'mmproj-BF16.gguf',
+      'mtp-M-Q4_0.gguf',
+      'mtp-M-Q8_0.gguf',
+      'lora-x-F16.gguf',
+      'M.imatrix'
+    ]
+    const of = (...aux: string[]) => beside(names, aux).q8_0
+    expect(of('bf16', 'draft')).toEqual(['mmproj-bf16.gguf', 'mtp-m-q8_0.gguf'])
+    expect(of('mmproj', 'draft:Q4_0')).toEqual(['mmproj-f16.gguf', 'mtp-m-q4_0.gguf'])
+    expect(of('lora', 'imatrix')).toEqual(['M.imatrix', 'lora-x-f16.gguf'])
+    expect(codeOf(() => of('draft:f16'))).toMatchObject({
+      code: 'E_NO_MEMBER',
+      details: { candidates: ['bf16', 'draft:q4_0', 'draft:q8_0', 'f16', 'imatrix', 'lora'] }
+    })
+    expect(beside(['lora-x-F16.gguf', 'lora-y-F16.gguf'], ['one'])).toEqual({})
+    expect(chosenOf(normalized(['lora-x-F16.gguf']), { aux: ['one'] }, undefined).entries).toHaveLength(1)
+  })
+
+  test('a GGUF beside safetensors of its quant is a choice of its own, also alone', () => {
+    const recognition = normalized(['m-BF16.gguf', 'model.safetensors'])
+    expect(quantsOf(recognition, 'bf16')).toEqual(['bf16', 'bf16.gguf'])
+    expect(leftOf(recognition, { quants: ['bf16.gguf'] }, 'bf16')).toEqual(['model.safetensors'])
+    expect(chosenOf(recognition, { quants: ['bf16.gguf'] }, 'bf16').entries[0]!.quant).toBe('bf16.gguf')
+    expect(quantsOf(listed(['m-bf16.gguf', 'model.safetensors']), 'bf16')).toEqual(['bf16'])
+  })
 })

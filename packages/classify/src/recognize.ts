@@ -1,24 +1,37 @@
 import { compareText } from '@svc/ref'
 import { ClassifyError } from './errors.ts'
+import { withForms } from './forms.ts'
+import { withOwnQuants } from './members.ts'
 import { baseOf, checkEntryName, checkNames, folderOf, isReservedName, sortedByName } from './names.ts'
-import { ggufQuant, projectorVariant } from './quant.ts'
-import { isWeights } from './selection.ts'
-import { brokenSets, parseShardName, type Shard, shardOf } from './shards.ts'
+import { ggufQuant, normalizedQuant, projectorVariant, stemOf } from './quant.ts'
+import { ggufNameOf, roleOfName } from './roles.ts'
+import { isAdapter, isWeights } from './selection.ts'
+import { brokenSets, parseShardName, type Shard, shardFromZero, shardOf } from './shards.ts'
 import { type AuxRole, type Outcome, outcomeOf, type SkipReason } from './table.ts'
 import { planTar } from './tar.ts'
-import type { EntryKind, FileUse, ListedFile, ManifestEntry, Recognition, TarMember, Warning } from './types.ts'
+import type {
+  EntryKind,
+  FileUse,
+  ListedFile,
+  ManifestEntry,
+  NamesRead,
+  Recognition,
+  TarMember,
+  Warning
+} from './types.ts'
 
 type Match<K extends Outcome['is']> = { readonly file: ListedFile; readonly outcome: Extract<Outcome, { is: K }> }
 
 /**
- * Recognises a listing by names alone (spec rec.2, rec.5): which file becomes which manifest entry, which are staged,
+ * Recognizes a listing by names alone (spec rec.2, rec.5): which file becomes which manifest entry, which are staged,
  * which are skipped and why. Pure, and independent of the listing's order.
  *
  * Files that would lie below a name used by sealing (`manifest/…`, `tokenizer.tar/…`) are skipped with a warning.
+ * @param names `normalized`: the names are those of `normalizedNames`, and the rules for them apply (spec rec.26, rec.27)
  * @throws ClassifyError `E_BAD_NAME` (see `checkNames`; also for a size that is not an integer ≥ 0), `E_TAR_LIMIT` when a
  *   tokenizer or adapter file does not fit in its tar.
  */
-export function recognise(listing: Iterable<ListedFile>): Recognition {
+export function recognize(listing: Iterable<ListedFile>, names: NamesRead = 'upstream'): Recognition {
   const files = sortedByName(listing)
   checkNames(files.map((file) => file.name))
   for (const { name, sizeBytes } of files) {
@@ -29,12 +42,12 @@ export function recognise(listing: Iterable<ListedFile>): Recognition {
         { name, reason: 'size' }
       )
   }
-  const work = new Recogniser()
+  const work = new Recognizer(names)
   for (const file of files) work.match(file)
   return work.finish()
 }
 
-class Recogniser {
+class Recognizer {
   readonly #uses = new Map<string, FileUse>()
   readonly #entries: ManifestEntry[] = []
   readonly #warnings: Warning[] = []
@@ -43,10 +56,15 @@ class Recogniser {
   readonly #tokenizer: ListedFile[] = []
   readonly #licences: (ListedFile & { detect: boolean })[] = []
   readonly #shards: Shard[] = []
+  readonly #names: NamesRead
   #config: ListedFile | undefined
 
+  constructor(names: NamesRead) {
+    this.#names = names
+  }
+
   match(file: ListedFile): void {
-    const outcome = outcomeOf(file.name)
+    const outcome = this.#names === 'normalized' ? normalizedOutcomeOf(file) : outcomeOf(file.name)
     if (outcome.is !== 'skip' && outcome.is !== 'licence' && isReservedName(file.name)) {
       this.#skip(file.name, 'reserved-name')
       this.#warn(
@@ -66,6 +84,8 @@ class Recogniser {
             `${file.name} was skipped: it contains trained weights that are not adapter tensors, and an artifact cannot contain ` +
               `it; the adapter beside it may be incomplete`
           )
+        if (outcome.reason === 'split-file')
+          this.#warn('split-file', [file.name], `${file.name} was skipped: it ${PIECE_ADVICE}`)
         return
       case 'adapter':
         this.#adapters.push({ file, outcome })
@@ -93,13 +113,17 @@ class Recogniser {
   }
 
   finish(): Recognition {
+    if (this.#names === 'normalized') this.#countFromZero()
     this.#warnBrokenSets()
-    this.#warnConsolidated()
+    if (this.#names === 'upstream') this.#warnConsolidated()
     this.#addTokenizer()
     this.#addChatTemplate()
     this.#addAdapters()
+    const entries = this.#entries.sort(byManifestOrder)
     return {
-      entries: this.#entries.sort(byManifestOrder),
+      names: this.#names,
+      entries:
+        this.#names === 'normalized' ? withForms(withOwnQuants(entries), (name) => this.#uses.has(name)) : entries,
       uses: new Map([...this.#uses].sort(([a], [b]) => compareText(a, b))),
       skipped: [...this.#uses]
         .flatMap(([name, use]) => (use.use === 'skip' ? [{ name, reason: use.reason }] : []))
@@ -126,7 +150,8 @@ class Recogniser {
   }
 
   #addAux(file: ListedFile, role: AuxRole): void {
-    const variant = role === 'vision-projector' ? projectorVariant(file.name) : undefined
+    const isGguf = role === 'draft' || role === 'adapter'
+    const variant = isGguf || role === 'vision-projector' ? projectorVariant(file.name) : undefined
     this.#add({ ...fileEntry('weights.aux', file), role, ...(variant === undefined ? {} : { variant }) })
   }
 
@@ -142,8 +167,35 @@ class Recogniser {
     this.#add({
       ...fileEntry(`weights.${format}`, file),
       ...(shard ? { part: shard.part, group: shard.group } : {}),
-      ...(format === 'gguf' ? { quant: ggufQuant(file.name) } : {})
+      ...(format === 'gguf' ? { quant: this.#quantOf(file.name) } : {})
     })
+  }
+
+  #quantOf(name: string): string {
+    return this.#names === 'normalized' ? normalizedQuant(name) : ggufQuant(name)
+  }
+
+  /** Sets whose parts are counted from 0 are whole sets, too (spec rec.31). */
+  #countFromZero(): void {
+    const numbered = this.#entries.flatMap((entry, at) => {
+      const shard = isWeights(entry) ? shardFromZero(entry.name) : undefined
+      return shard === undefined ? [] : [{ at, shard }]
+    })
+    for (const set of Map.groupBy(numbered, ({ shard }) => shard.group).values()) {
+      if (!set.some(({ shard }) => shard.part === 0) || set.some(({ shard }) => shard.part === shard.total)) continue
+      const names = new Set(set.map(({ shard }) => shard.name))
+      for (const { at, shard } of set)
+        this.#entries[at] = { ...this.#entries[at]!, part: shard.part + 1, group: shard.group }
+      const others = this.#shards.filter(({ name }) => !names.has(name))
+      this.#shards.splice(
+        0,
+        this.#shards.length,
+        ...others,
+        ...set.map(({ shard }) => ({ ...shard, part: shard.part + 1 }))
+      )
+      const isOfSet = ({ code, names: [name] }: Warning): boolean => code === 'shard-numbering' && names.has(name!)
+      this.#warnings.splice(0, this.#warnings.length, ...this.#warnings.filter((warning) => !isOfSet(warning)))
+    }
   }
 
   #warnBrokenSets(): void {
@@ -220,6 +272,31 @@ class Recogniser {
   }
 }
 
+/** Vocabularies that are too large for companions, in the forms in which loaders read them. */
+const LARGE_VOCABULARY =
+  /\.(?:tiktoken|spm|vocab)$|^(?:tekken|vocabulary|(?:shared|source|target)_vocabulary|unigram|encoder)\.json$|^(?:bpe\.codes|dict\.txt|unigrams\.txt)$|\.model(?:\.v[0-9]+)?$/
+const COMPANION_BYTES = 1024 * 1024
+const MAX_VOCABULARY_BYTES = 64 * 1024 * 1024
+
+/** A file that was cut to pieces to be uploaded, not a set that loaders read. */
+const PIECE = /\.gguf[.-](?:part[-_.]?\d+(?:of\d+)?|split-[a-z]{1,2}|\d{3})$/i
+const PIECE_ADVICE = 'is a piece of a GGUF that was cut for its upload; join the pieces with cat, and import the file'
+
+/** As {@link outcomeOf}, for a listing with normalized names: a GGUF's name tells its role (spec rec.26), and large vocabularies are kept (spec rec.31). */
+function normalizedOutcomeOf({ name, sizeBytes }: ListedFile): Outcome {
+  const outcome = outcomeOf(name)
+  if (outcome.is === 'skip' && outcome.reason === 'unrecognised') {
+    if (PIECE.test(name)) return { is: 'skip', reason: 'split-file' }
+    const isKept = sizeBytes > COMPANION_BYTES && sizeBytes <= MAX_VOCABULARY_BYTES
+    return isKept && LARGE_VOCABULARY.test(baseOf(name)) ? { is: 'tokenizer' } : outcome
+  }
+  const isGguf = /.\.gguf$/s.test(baseOf(name)) && (outcome.is === 'weights' || outcome.is === 'aux')
+  if (!isGguf) return outcome
+  const role = roleOfName(ggufNameOf(name, stemOf(name)))
+  if (role === 'model') return { is: 'weights', format: 'gguf' }
+  return role === 'vocabulary' ? { is: 'skip', reason: role } : { is: 'aux', role }
+}
+
 const fileEntry = (kind: EntryKind, file: ListedFile): ManifestEntry => ({
   kind,
   name: file.name,
@@ -260,10 +337,11 @@ const byManifestOrder = (a: ManifestEntry, b: ManifestEntry): number =>
 
 /** True when an artifact can be made: there are weights, or adapters. */
 export const isImportable = (recognition: Recognition): boolean =>
-  recognition.entries.some((entry) => isWeights(entry) || entry.kind === 'adapter')
+  recognition.entries.some((entry) => isWeights(entry) || isAdapter(entry))
 
 /** Weights that no artifact carries, by the names of their files, and what could be done instead. */
 const FOREIGN_WEIGHTS: readonly { readonly reason: string; readonly match: RegExp; readonly advice: string }[] = [
+  { reason: 'split-file', match: PIECE, advice: PIECE_ADVICE },
   {
     reason: 'ggml',
     match: /ggml[^/]*\.bin$/i,
@@ -289,6 +367,28 @@ const FOREIGN_WEIGHTS: readonly { readonly reason: string; readonly match: RegEx
 ]
 const MAX_SHOWN_NAME = 200
 
+const PARTS_ALONE: readonly { readonly role: string; readonly what: string }[] = [
+  { role: 'draft', what: 'a draft head, which works only beside its model' },
+  { role: 'vision-projector', what: 'a projector, which works only beside its model' },
+  { role: 'imatrix', what: 'an importance matrix, which only quantizing reads' }
+]
+
+/** Says what there is where there are only parts of a model. @throws ClassifyError `E_NOT_IMPORTABLE` */
+function requireMore({ names, entries, skipped }: Recognition): void {
+  if (names !== 'normalized') return
+  const vocabulary = skipped.find(({ reason }) => reason === 'vocabulary')
+  const part = PARTS_ALONE.flatMap(({ role, what }) =>
+    entries.filter((entry) => entry.role === role).map((entry) => ({ name: entry.name, what }))
+  ).at(0)
+  const found = part ?? (vocabulary && { name: vocabulary.name, what: 'a vocabulary without a model' })
+  if (found === undefined) return
+  throw new ClassifyError(
+    'E_NOT_IMPORTABLE',
+    `there are no weights to import: ${JSON.stringify(found.name.slice(0, MAX_SHOWN_NAME))} is ${found.what}`,
+    { name: found.name, reason: 'part' }
+  )
+}
+
 /**
  * The eligibility check (spec rec.3), before anything is read.
  * @throws ClassifyError `E_NOT_IMPORTABLE`, whose reason is `ggml`, `pickle`, `onnx` or `other-framework` where there
@@ -296,7 +396,8 @@ const MAX_SHOWN_NAME = 200
  */
 export function requireImportable(recognition: Recognition): void {
   if (isImportable(recognition)) return
-  const unknown = recognition.skipped.filter(({ reason }) => reason === 'unrecognised')
+  requireMore(recognition)
+  const unknown = recognition.skipped.filter(({ reason }) => reason === 'unrecognised' || reason === 'split-file')
   for (const { reason, match, advice } of FOREIGN_WEIGHTS) {
     const name = unknown.find((file) => match.test(file.name))?.name
     if (name === undefined) continue
@@ -305,7 +406,7 @@ export function requireImportable(recognition: Recognition): void {
   }
   throw new ClassifyError(
     'E_NOT_IMPORTABLE',
-    'no file is recognised as model weights: expected *.gguf, *.safetensors, or adapter_model.safetensors with ' +
+    'no file is recognized as model weights: expected *.gguf, *.safetensors, or adapter_model.safetensors with ' +
       'adapter_config.json'
   )
 }

@@ -6,7 +6,7 @@ import {
   type ManifestEntry,
   outcomeOf,
   type Recognition,
-  recognise,
+  recognize,
   requireImportable,
   TABLE
 } from '../src/index.ts'
@@ -40,7 +40,7 @@ const listed = (names: readonly string[]) => names.map((name, i) => ({ name, siz
 
 describe('one file by its name', () => {
   test.each(vectors.names)('$from: $name', (row) => {
-    const { uses, entries, config, licences, skipped } = recognise(listed([row.name]))
+    const { uses, entries, config, licences, skipped } = recognize(listed([row.name]))
     const use = uses.get(row.name)!
     if (row.is === 'skip') {
       expect(use).toEqual({ use: 'skip', reason: row.reason })
@@ -84,7 +84,7 @@ const spell = ({ kind, name, content }: ManifestEntry): string =>
 
 describe('a listing', () => {
   test.each(vectors.listings)('$title', ({ files, entries, skipped, warnings }) => {
-    const result = recognise(listed(files))
+    const result = recognize(listed(files))
     expect(result.entries.map(spell)).toEqual(entries)
     expect(result.skipped.map(({ name }) => name)).toEqual(skipped)
     expect(result.warnings.map(({ code }) => code)).toEqual(warnings)
@@ -92,24 +92,24 @@ describe('a listing', () => {
 
   test.each(vectors.refused)('refuses $reason', ({ files, name, reason }) => {
     for (const order of [files, files.toReversed()]) {
-      const refusal = caught(() => recognise(listed(order)))
+      const refusal = caught(() => recognize(listed(order)))
       expect(refusal.code).toBe('E_BAD_NAME')
       expect(refusal.details).toEqual({ name, reason })
     }
   })
 
   test('accepts odd but harmless names', () => {
-    expect([...recognise(listed(vectors.accepted)).uses.keys()].sort()).toEqual([...vectors.accepted].sort())
+    expect([...recognize(listed(vectors.accepted)).uses.keys()].sort()).toEqual([...vectors.accepted].sort())
   })
 
   test('refuses invalid sizes', () => {
     for (const sizeBytes of [-1, 1.5, Number.NaN, 2 ** 53])
-      expect(caught(() => recognise([{ name: 'x.gguf', sizeBytes }])).details.reason).toBe('size')
+      expect(caught(() => recognize([{ name: 'x.gguf', sizeBytes }])).details.reason).toBe('size')
   })
 
   test('refuses a tokenizer that does not fit into a tar', () => {
-    expect(caught(() => recognise(listed([`${'a'.repeat(200)}/tokenizer.json`]))).code).toBe('E_TAR_LIMIT')
-    expect(caught(() => recognise([{ name: 'vocab.txt', sizeBytes: 2 ** 33 }])).code).toBe('E_TAR_LIMIT')
+    expect(caught(() => recognize(listed([`${'a'.repeat(200)}/tokenizer.json`]))).code).toBe('E_TAR_LIMIT')
+    expect(caught(() => recognize([{ name: 'vocab.txt', sizeBytes: 2 ** 33 }])).code).toBe('E_TAR_LIMIT')
   })
 
   test('a listing without weights and adapters is refused', () => {
@@ -121,7 +121,7 @@ describe('a listing', () => {
       [['tokenizer.json', 'mmproj-f16.gguf', 'imatrix.dat', 'config.json'], false],
       [[], false]
     ] as const) {
-      const recognition = recognise(listed(files))
+      const recognition = recognize(listed(files))
       expect(isImportable(recognition)).toBe(importable)
       if (!importable) expect(caught(() => requireImportable(recognition)).code).toBe('E_NOT_IMPORTABLE')
     }
@@ -133,8 +133,8 @@ describe('a listing', () => {
     ['onnx', ['onnx/model_quantized.onnx', 'tf_model.h5']],
     ['other-framework', ['saved_model.pb']],
     [undefined, ['training_args.bin', 'config.json']]
-  ])('weights in a foreign format are recognised: %s', (reason, files) => {
-    expect(caught(() => requireImportable(recognise(listed(files)))).details.reason).toBe(reason)
+  ])('weights in a foreign format are recognized: %s', (reason, files) => {
+    expect(caught(() => requireImportable(recognize(listed(files)))).details.reason).toBe(reason)
   })
 })
 
@@ -194,9 +194,9 @@ function caught(run: () => unknown): ClassifyError {
   throw new Error('nothing was thrown')
 }
 
-function outcome(files: Parameters<typeof recognise>[0]): Recognition | ClassifyError {
+function outcome(files: Parameters<typeof recognize>[0]): Recognition | ClassifyError {
   try {
-    return recognise(files)
+    return recognize(files)
   } catch (error) {
     if (error instanceof ClassifyError) return error
     throw error
