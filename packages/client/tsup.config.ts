@@ -6,6 +6,6 @@ export default library(
     index: 'src/index.ts',
     protocol: 'src/protocol.ts'
   },
-  // The declarations need its types, so it stays a dependency; at run time its hundreds of files cost more than all of ours.
+  // the declarations need its types, so it stays a dependency; at run time its hundreds of files cost more than all of ours.
   bundling({ packages: ['typebox'] })
 )

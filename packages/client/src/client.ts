@@ -6,6 +6,7 @@ import type {
   EnsureBody,
   EvictBody,
   GcBody,
+  HubAccountBody,
   ImportBtBody,
   ImportCatalogBody,
   ImportHfBody,
@@ -20,16 +21,17 @@ import type {
   UploadLimitBody,
   VerifyBody
 } from './protocol/bodies.ts'
-import type { Inventory } from './protocol/inventory.ts'
+import type { Inventory, TagEntry } from './protocol/inventory.ts'
 import type { Job, JobList } from './protocol/job.ts'
 import { PATHS, type RouteId } from './protocol/paths.ts'
 import type { AdoptPlan, CatalogSearch, ImportPlan } from './protocol/plan.ts'
 import type { PinResult, PrivateResult, RemovedModel } from './protocol/removal.ts'
 import type { OpenResult, ResolveResult } from './protocol/resolve.ts'
-import type { SearchQuery, SearchResult } from './protocol/search.ts'
+import type { HubAccountResult, SearchQuery, SearchResult } from './protocol/search.ts'
 import type { Snapshot } from './protocol/snapshot.ts'
 import { defaultSocketPath, isDefaultSocket, type SocketEnv } from './protocol/socket-path.ts'
 import type { SeedLocalResult, SeedResult, ShareResult, Status, UploadLimitResult } from './protocol/status.ts'
+import type { TagBody, TagList } from './protocol/tag.ts'
 import type { RemovedView, RemoveViewBody, View, ViewBody, ViewEntry, ViewList } from './protocol/view.ts'
 import type { WhyResult } from './protocol/why.ts'
 import { SocketTransport } from './transport.ts'
@@ -57,6 +59,13 @@ export interface ModelName {
   readonly quant?: string | undefined
   /** Remove older snapshots, too; otherwise their tags protect what they contain. */
   readonly allTags?: boolean | undefined
+}
+
+/** A tag of a repository. */
+export interface TagName {
+  readonly ns: string
+  readonly name: string
+  readonly tag: string
 }
 
 /** Options of one call. `signal` aborts the call, not the daemon's work for it: cancel a job with `cancelJob`. */
@@ -88,12 +97,21 @@ export interface Client {
   searchCatalog(terms: string, options?: CallOptions & { readonly names?: 'normalized' }): Promise<CatalogSearch>
   /** One page; `next` of the result is the `cursor` of the following one. */
   search(query: SearchQuery, options?: CallOptions): Promise<SearchResult>
+  /** Asks the hub whose token it is; stores nothing. */
+  hubAccount(body: HubAccountBody, options?: CallOptions): Promise<HubAccountResult>
   verify(body: VerifyBody, options?: CallOptions): Promise<Job>
   models(options?: CallOptions): Promise<Inventory>
   /** Removes a model's name, or one quant of it; blobs stay until {@link gc}. */
   removeModel(model: ModelName, options?: CallOptions): Promise<RemovedModel>
   /** Releases a pinned import without a name. `digest` is that of its manifest. */
   unpin(digest: string, options?: CallOptions): Promise<RemovedModel>
+  /** The owner's tags, by repository and tag. @param repo `ns/name`: only its tags */
+  tags(repo?: string, options?: CallOptions): Promise<TagList>
+  tag(name: TagName, options?: CallOptions): Promise<TagEntry>
+  /** Gives the repository's current index a tag, or the one that `digest` names; a tag of that name moves. */
+  setTag(tag: TagName & TagBody, options?: CallOptions): Promise<TagEntry>
+  /** Removes a tag, and returns what it named. */
+  removeTag(name: TagName, options?: CallOptions): Promise<TagEntry>
   /** Deletes everything that nothing needs any more; the job's result has `blobs` and `bytes`. */
   gc(body?: GcBody, options?: CallOptions): Promise<Job>
   /** Frees the weights of a model; the job's result has `blobs` and `bytes`. */
@@ -190,6 +208,10 @@ export function createClient(options: ClientOptions = {}): Client {
     transport.json<T>(exchange(route, call, suffix))
   const post = <T>(route: RouteId, body: object, call: CallOptions | undefined): Promise<T> =>
     transport.json<T>({ ...exchange(route, call), body })
+  const ofTag = (route: 'tag' | 'setTag' | 'removeTag', { ns, name, tag }: TagName, call: CallOptions | undefined) => ({
+    ...exchange(route, call),
+    path: `/v1/tags/${[ns, name, tag].map(encodeURIComponent).join('/')}`
+  })
   const query = (name: string, value: string): string => `?${name}=${encodeURIComponent(value)}`
   const poll = (id: string, signal?: AbortSignal): Promise<Job> => get('job', { signal }, encodeURIComponent(id))
 
@@ -208,6 +230,7 @@ export function createClient(options: ClientOptions = {}): Client {
     searchCatalog: (terms, call) =>
       get('catalogSearch', call, query('q', terms) + (call?.names === undefined ? '' : `&names=${call.names}`)),
     search: (wanted, call) => get('search', call, `?${new URLSearchParams(wanted)}`),
+    hubAccount: (body, call) => post('hubAccount', body, call),
     verify: ({ target }, call) => post('verify', { target: canonical(target) }, call),
     models: (call) => get('models', call),
     removeModel: ({ ns, name, quant, allTags = false }, call) => {
@@ -216,6 +239,11 @@ export function createClient(options: ClientOptions = {}): Client {
       return transport.json({ ...exchange('removeModel', call), path })
     },
     unpin: (digest, call) => get('unpin', call, encodeURIComponent(digest)),
+    tags: (repo, call) => get('tags', call, repo === undefined ? '' : query('repo', repo)),
+    tag: (name, call) => transport.json(ofTag('tag', name, call)),
+    setTag: ({ digest, ...name }, call) =>
+      transport.json({ ...ofTag('setTag', name, call), body: digest === undefined ? {} : { digest } }),
+    removeTag: (name, call) => transport.json(ofTag('removeTag', name, call)),
     gc: (body = {}, call) => post('gc', body, call),
     evict: ({ ref, ...body }, call) => post('evict', { ref: canonical(ref), ...body }, call),
     outdated: ({ refs } = {}, call) => post('outdated', refs === undefined ? {} : { refs: refs.map(canonical) }, call),

@@ -1,12 +1,21 @@
 export type { BlobHead, BlobRead, BlobSlice } from './blob-read.ts'
-export { type CallOptions, type Client, type ClientOptions, createClient, type ModelName } from './client.ts'
+export {
+  type CallOptions,
+  type Client,
+  type ClientOptions,
+  createClient,
+  type ModelName,
+  type TagName
+} from './client.ts'
 export { ClientError, type ClientErrorCode, type ClientErrorDetails, type ClientOnlyCode } from './errors.ts'
+export { type DaemonModels, type ModelProgress, type ModelWorkOptions, modelsOf } from './models.ts'
 export type {
   AdoptBody,
   CompanionsBody,
   EnsureBody,
   EvictBody,
   GcBody,
+  HubAccountBody,
   ImportBtBody,
   ImportCatalogBody,
   ImportHfBody,
@@ -21,7 +30,7 @@ export type {
   VerifyBody
 } from './protocol/bodies.ts'
 export type { ErrorCode } from './protocol/error-codes.ts'
-export type { DamagedRecord, Inventory, ModelMember } from './protocol/inventory.ts'
+export type { DamagedRecord, Inventory, ModelMember, TagEntry } from './protocol/inventory.ts'
 export type { Job, JobKind, JobState } from './protocol/job.ts'
 export { isTerminal } from './protocol/job-state.ts'
 export type { OutdatedModel, OutdatedResult } from './protocol/outdated.ts'
@@ -35,7 +44,7 @@ export type {
   OpenResult,
   ResolveResult
 } from './protocol/resolve.ts'
-export type { HubEntry, SearchQuery, SearchResult } from './protocol/search.ts'
+export type { HubAccountResult, HubEntry, SearchQuery, SearchResult } from './protocol/search.ts'
 export type { Snapshot } from './protocol/snapshot.ts'
 export { defaultSocketPath, type SocketEnv } from './protocol/socket-path.ts'
 export type {
@@ -47,6 +56,7 @@ export type {
   TorrentStatus,
   UploadLimitResult
 } from './protocol/status.ts'
+export type { TagBody, TagList } from './protocol/tag.ts'
 export type { RemovedView, RemoveViewBody, View, ViewBody, ViewEntry } from './protocol/view.ts'
 export type { WhyResult } from './protocol/why.ts'
 export type { WatchOptions } from './watch.ts'

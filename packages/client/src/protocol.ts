@@ -1,4 +1,5 @@
 export * from './protocol/bodies.ts'
+export { tryParseByteSize } from './protocol/byte-size.ts'
 export { ERROR_CODES, type ErrorCode, type ErrorCodeEntry, errorStatus } from './protocol/error-codes.ts'
 export { type ErrorBody, ErrorBodySchema, type ErrorEnvelope, ErrorEnvelopeSchema } from './protocol/error-envelope.ts'
 export { DigestSchema, InfohashSchema, type Origin, OriginSchema, RefSchema } from './protocol/fields.ts'
@@ -29,5 +30,6 @@ export {
   socketFolderProblem
 } from './protocol/socket-path.ts'
 export * from './protocol/status.ts'
+export * from './protocol/tag.ts'
 export * from './protocol/view.ts'
 export * from './protocol/why.ts'

@@ -81,7 +81,7 @@ export class SocketTransport {
       let answered = false
       request.on('response', (response) => {
         answered = true
-        // From here on the reader may be the reason for silence.
+        // from here on the reader may be the reason for silence.
         request.setTimeout(0)
         resolve(response)
       })

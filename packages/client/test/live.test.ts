@@ -49,7 +49,7 @@ afterAll(async () => {
 it('the README example runs', async () => {
   const readme = readFileSync(resolve(here, '../README.md'), 'utf8')
   const example = /```ts\n([\s\S]*?)```/.exec(readme)![1]!
-  // Inside the package, so that it imports it by its own name.
+  // inside the package, so that it imports it by its own name.
   const script = resolve(here, `readme-example-${process.pid}.ts`)
   writeFileSync(script, example)
   try {

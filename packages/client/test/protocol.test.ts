@@ -15,7 +15,7 @@ describe('error table', () => {
     for (const code of Object.keys(ERROR_CODES)) expect(code).toMatch(/^E_[A-Z_]+$/)
   })
 
-  // Copied by hand from spec err.2: the table must not drift from the document.
+  // copied by hand from spec err.2: the table must not drift from the document.
   it.each([
     ['E_UNSUPPORTED_VERSION', 400],
     ['E_NOT_FOUND', 404],

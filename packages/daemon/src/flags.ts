@@ -11,6 +11,8 @@ export interface Flags {
   readonly logLevel: LogLevel
   /** `undefined`: text if stderr is a terminal, else JSON. */
   readonly logFormat: LogFormat | undefined
+  /** The root may hold another store than it had, or none: a start then makes one. */
+  readonly new: boolean
   /** Read the configuration, print it, and exit. */
   readonly check: boolean
   /** `svcd move`, `svcd restore`, `svcd seed`: print the result as one line of JSON, and no progress. */
@@ -45,6 +47,7 @@ export const FLAG_HELP = [
   ['--root FOLDER', 'root of the store (else SVC_ROOT, [store] root, $XDG_DATA_HOME/svc)'],
   ['--config FILE', 'configuration file (else SVC_CONFIG, $XDG_CONFIG_HOME/svc/config.toml)'],
   ['--socket PATH', 'socket to listen on (else SVC_SOCKET, $XDG_RUNTIME_DIR/svc-<uid>/svc.sock)'],
+  ['--new', 'take the store that is there, or make one, in place of the one that the root had'],
   ['--no-seed-verify', 'seed without re-hashing the store; unsafe'],
   ['--log-level LEVEL', `${LOG_LEVELS.slice(0, -1).join(', ')} or ${LOG_LEVELS.at(-1)} (default info)`],
   ['--log-format FORMAT', `${LOG_FORMATS.join(' or ')} (default text on a terminal, json elsewhere)`],
@@ -61,6 +64,9 @@ export const EXIT_HELP = [
   [5, 'the backup is damaged'],
   [130, 'a move or a restore was stopped; run it again to continue']
 ] as const
+
+/** For errors of usage. */
+export const SEE_HELP = { hint: 'svcd --help' } as const
 
 function columns(rows: readonly (readonly [string, string])[]): string {
   const width = Math.max(...rows.map(([left]) => left.length))
@@ -91,6 +97,7 @@ export function parseFlags(args: readonly string[]): Flags {
         'log-level': { type: 'string' },
         'log-format': { type: 'string' },
         check: { type: 'boolean' },
+        new: { type: 'boolean' },
         json: { type: 'boolean' },
         quiet: { type: 'boolean' },
         incomplete: { type: 'boolean' },
@@ -101,20 +108,20 @@ export function parseFlags(args: readonly string[]): Flags {
   } catch (cause) {
     // the further sentences suggest other ways to write arguments
     const [what = ''] = (cause as Error).message.split(/\n|\. /)
-    throw new StartError(`${what.charAt(0).toLowerCase()}${what.slice(1)}\ntry: svcd --help`, { cause })
+    throw new StartError(`${what.charAt(0).toLowerCase()}${what.slice(1)}`, { ...SEE_HELP, cause })
   }
   const { values, positionals } = parsed
   for (const name of ['root', 'config', 'socket'] as const) {
     if (values[name] === '') throw new StartError(`--${name} must not be empty`)
   }
   const { check = false, json = false, quiet = false, incomplete = false, help = false, version = false } = values
-  if (check && positionals.length > 0) throw new StartError(`--check takes no command\ntry: svcd --help`)
+  if (check && positionals.length > 0) throw new StartError('--check takes no command', SEE_HELP)
   for (const name of ['json', 'quiet'] as const) {
     if (values[name] && !['move', 'restore', 'seed'].includes(positionals[0] ?? ''))
-      throw new StartError(`--${name} belongs to "svcd move", "svcd restore" and "svcd seed"\ntry: svcd --help`)
+      throw new StartError(`--${name} belongs to "svcd move", "svcd restore" and "svcd seed"`, SEE_HELP)
   }
   if (incomplete && positionals[0] !== 'restore')
-    throw new StartError('--incomplete belongs to "svcd restore"\ntry: svcd --help')
+    throw new StartError('--incomplete belongs to "svcd restore"', SEE_HELP)
   return {
     root: values.root,
     config: values.config,
@@ -122,6 +129,7 @@ export function parseFlags(args: readonly string[]): Flags {
     noSeedVerify: values['no-seed-verify'],
     logLevel: oneOf('--log-level', values['log-level'], LOG_LEVELS) ?? 'info',
     logFormat: oneOf('--log-format', values['log-format'], LOG_FORMATS),
+    new: values.new ?? false,
     check,
     json,
     quiet,

@@ -2,4 +2,12 @@ export { type DaemonOptions, type RunningDaemon, startDaemon } from './app/daemo
 export { type DaemonConfig, loadConfig, mergeConfig } from './config/config.ts'
 export type { FileConfig } from './config/keys.ts'
 export { ConfigError, DaemonError, type DaemonErrorDetails, StartError } from './errors.ts'
-export { createLog, type Log, type LogLevel } from './log.ts'
+export {
+  type Advice,
+  type AdvicePlain,
+  LibraryError,
+  type LibraryErrorCode,
+  type LibraryErrorDetails
+} from './library/library-error.ts'
+export type { Log } from './library/log.ts'
+export { createLog, type LogLevel, type ProcessLog } from './log.ts'

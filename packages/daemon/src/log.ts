@@ -1,7 +1,12 @@
-import { type DestinationStream, type Logger, pino } from 'pino'
+import { escaped } from '@svc/internal-terminal'
+import { type DestinationStream, pino } from 'pino'
+import type { Log } from './library/log.ts'
 
-/** A pino logger: `log.info({ fields }, 'message')`. */
-export type Log = Logger
+/** The log of a process. */
+export interface ProcessLog extends Log {
+  /** The process ends now. */
+  fatal(fields: object, message: string): void
+}
 
 export const LOG_LEVELS = ['debug', 'info', 'warn', 'error', 'silent'] as const
 /** Lines of this level and above are written; `silent` writes none. */
@@ -11,12 +16,15 @@ export type LogLevel = (typeof LOG_LEVELS)[number]
 export const LOG_FORMATS = ['text', 'json'] as const
 export type LogFormat = (typeof LOG_FORMATS)[number]
 
-/** Lines on standard error, written synchronously: nothing is lost when the process dies. Credentials are never logged. */
+/**
+ * Lines on standard error, written synchronously: nothing is lost when the process dies. Credentials are never logged,
+ * and no control character is.
+ */
 export function createLog(
   level: LogLevel = 'info',
   format: LogFormat = 'json',
   destination: DestinationStream = pino.destination({ dest: 2, sync: true })
-): Log {
+): ProcessLog {
   return pino(
     {
       base: null,
@@ -28,7 +36,10 @@ export function createLog(
         censor: '[redacted]'
       }
     },
-    format === 'json' ? destination : { write: (line: string) => destination.write(formatLogLine(line)) }
+    {
+      write: (line: string) =>
+        destination.write(format === 'json' ? `${escaped(line.trimEnd())}\n` : formatLogLine(line))
+    }
   )
 }
 
@@ -72,7 +83,3 @@ function stack(err: unknown): string {
   const lines = typeof trace === 'string' ? trace.split('\n') : [`${String(type)}: ${String(message)}`]
   return lines.map((line) => `    ${escaped(line.trim())}\n`).join('')
 }
-
-const CONTROLS = /[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}]/gu
-const escaped = (value: string): string =>
-  value.replace(CONTROLS, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`)

@@ -4,5 +4,5 @@
  */
 export const TRANSFER_NICE = 8
 
-/** Niceness of the threads that recognise files, for which an import waits before its first byte. */
+/** Niceness of the threads that recognize files, for which an import waits before its first byte. */
 export const RECOGNITION_NICE = 5

@@ -20,7 +20,7 @@ describe('text logs', () => {
     const seen = lines()
     const log = createLog('debug', 'text', seen)
     log.info({ socket: '/run/s.sock', pid: 7, quants: ['q8_0'], note: 'two words', empty: '' }, 'listening')
-    log.warn('careful')
+    log.warn({}, 'careful')
     expect(seen.all.map((line) => line.replace(/^\d\d:\d\d:\d\d /, ''))).toEqual([
       'listening socket=/run/s.sock pid=7 quants=q8_0 note="two words" empty=""\n',
       'warn: careful\n'

@@ -16,6 +16,6 @@ export const startBrowser = (hosts: readonly string[] = []): Promise<Browser> =>
     args: [
       // root has no sandbox of its own
       ...(process.getuid?.() === 0 ? ['--no-sandbox'] : []),
-      `--host-resolver-rules=${[...hosts.map((host) => `MAP ${host} 127.0.0.1`), 'MAP * ~NOTFOUND', 'EXCLUDE 127.0.0.1'].join(', ')}`
+      `--host-resolver-rules=${[...hosts.map((host) => `MAP ${host} 127.0.0.1`), 'MAP * ~NOTFOUND', 'EXCLUDE 127.*', 'EXCLUDE *.localhost'].join(', ')}`
     ]
   })

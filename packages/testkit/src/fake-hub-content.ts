@@ -1,6 +1,10 @@
 import { createHash } from 'node:crypto'
+import { makeGgufHead } from './models.ts'
 
-/** Content of a fake repository's file: given, or generated from a seed without ever being in memory as a whole. */
+/**
+ * Content of a fake repository's file: given, or generated from a seed without ever being in memory as a whole. Generated
+ * content of 256 bytes or more begins like a GGUF whose one tensor is the rest: weights that runtimes would load.
+ */
 export type FakeContent = Uint8Array | { readonly seed: number; readonly sizeBytes: number }
 
 const STRIDE = 2 ** 20
@@ -23,6 +27,10 @@ function baseOf(seed: number): Buffer {
   return base
 }
 
+const MIN_GGUF_BYTES = 256
+const headOf = ({ sizeBytes }: { readonly sizeBytes: number }): Buffer | undefined =>
+  sizeBytes < MIN_GGUF_BYTES ? undefined : makeGgufHead(sizeBytes)
+
 export const contentSize = (content: FakeContent): number =>
   content instanceof Uint8Array ? content.length : content.sizeBytes
 
@@ -35,6 +43,12 @@ export function contentSlice(content: FakeContent, start: number, end: number): 
   const to = Math.min(end, (stride + 1) * STRIDE)
   const base = baseOf(content.seed)
   const from = start - stride * STRIDE
+  const head = stride === 0 ? headOf(content) : undefined
+  if (head !== undefined && from < head.length) {
+    const copy = Buffer.from(base.subarray(from, to))
+    head.copy(copy, 0, from)
+    return copy
+  }
   if (from >= 8) return base.subarray(from, to - stride * STRIDE)
   const copy = Buffer.from(base.subarray(from, to - stride * STRIDE))
   const stamp = Buffer.alloc(8)

@@ -1,5 +1,5 @@
 /** The kind of request that a fault applies to. */
-export type FakeHubStage = 'search' | 'info' | 'tree' | 'resolve' | 'cdn' | 'xet-token'
+export type FakeHubStage = 'search' | 'info' | 'tree' | 'resolve' | 'cdn' | 'xet-token' | 'account'
 
 export interface FakeHubRequest {
   readonly origin: 'hub' | 'cdn'

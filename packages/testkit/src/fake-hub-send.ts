@@ -24,7 +24,7 @@ export async function sendBody(
       }
       if (response.destroyed) return
       if (chunk.length < piece.length) {
-        // The bytes before the cut must be sent first, or the cut would be elsewhere.
+        // the bytes before the cut must be sent first, or the cut would be elsewhere.
         if (fault?.kind === 'cut') setImmediate(() => response.socket?.destroySoon())
         return
       }

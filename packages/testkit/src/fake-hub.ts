@@ -172,6 +172,7 @@ export async function startFakeHub(options: FakeHubOptions = {}): Promise<FakeHu
     const url = new URL(raw, hubOrigin)
     const plain = url.pathname.split('/').slice(1)
     if (url.pathname === '/api/models') return search(request, response, url)
+    if (url.pathname === '/api/whoami-v2') return account(request, response)
     const api = plain[0] === 'api' && plain[1] === 'models'
     const at = api ? 2 : plain[0] === 'api' ? 3 : 0
     const isLegacy = repos.has(plain[at]?.toLowerCase() ?? '')
@@ -269,6 +270,16 @@ export async function startFakeHub(options: FakeHubOptions = {}): Promise<FakeHu
       return give(request, response, found.commit, entry, verb === 'resolve-cache', fault)
     }
     fail(response, 404, undefined, 'Sorry, we cannot find the page you are looking for.')
+  }
+
+  /** `GET /api/whoami-v2`. */
+  function account(request: IncomingMessage, response: ServerResponse): void {
+    const fault = note('hub', 'account', request, '')
+    if (strikes(fault, request, response)) return
+    const bearer = /^Bearer (.*)$/.exec(request.headers.authorization ?? '')?.[1] ?? ''
+    const at = [...(options.tokens ?? []), ...(options.outsiderTokens ?? [])].indexOf(bearer)
+    if (at < 0) return fail(response, 401, undefined, 'Invalid username or password.')
+    sendJson(response, fault, { type: 'user', name: `account-${at + 1}` }, {})
   }
 
   /** `GET /api/models`: by words, tags and parameters, in pages with an absolute `Link` and a cursor. */

@@ -79,7 +79,7 @@ const factory: FilePortFactory = (given) => {
     (nodeFilePort[name] as (...all: unknown[]) => unknown)(...args)
   const strike = (name: keyof FilePort, args: unknown[]): unknown => {
     if (plan.awkward && /^(read|write)(Sync)?$/.test(name)) {
-      // The length is the fourth argument.
+      // the length is the fourth argument.
       return call(name, [...args.slice(0, 3), Math.min(args[3] as number, 70_001), ...args.slice(4)])
     }
     if (plan.awkward && name === 'linkSync')
@@ -91,7 +91,7 @@ const factory: FilePortFactory = (given) => {
     if (plan.errno === 'KILL') process.kill(process.pid, 'SIGKILL')
     if (name.endsWith('Sync')) Atomics.wait(slots, HELD, 1)
     const error = systemError(plan.errno, name)
-    // The length is the fourth argument.
+    // the length is the fourth argument.
     const readBytes = { SHORT_READ: 1, EOF: 0 }[plan.errno]
     if (readBytes !== undefined)
       return call(name, /^read(Sync)?$/.test(name) ? [...args.slice(0, 3), readBytes, ...args.slice(4)] : args)

@@ -114,7 +114,7 @@ function mutate(
         break
       }
       case 7: {
-        // A big-endian or little-endian 32-bit length.
+        // a big-endian or little-endian 32-bit length.
         const value = [0, 1, 13, 0x4000, 0x4001, 0x20000, 0x7fffffff, 0x80000000, 0xffffffff][random(9)]!
         const field = new Uint8Array(4)
         new DataView(field.buffer).setUint32(0, value, random(2) === 0)
@@ -134,7 +134,7 @@ function timeOf(target: FuzzTarget, input: Uint8Array): number {
   try {
     target.run(input)
   } catch {
-    // Only the duration matters here.
+    // only the duration matters here.
   }
   return performance.now() - started
 }
@@ -196,7 +196,7 @@ export function describeFuzz(targets: readonly FuzzTarget[]): void {
         }
         const tookMs = performance.now() - started
         if (tookMs > MAX_CASE_MS) {
-          // A busy machine may have delayed it: only an input that is slow repeatedly counts.
+          // a busy machine may have delayed it: only an input that is slow repeatedly counts.
           const againMs = Math.min(...Array.from({ length: 4 }, () => timeOf(target, input)))
           slowestMs = Math.max(slowestMs, againMs)
           if (againMs > MAX_CASE_MS) {

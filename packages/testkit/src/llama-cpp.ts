@@ -9,7 +9,7 @@ function hasPrebuilt(): boolean {
     const loader = require.resolve('node-llama-cpp')
     const platform = `${process.platform === 'darwin' ? 'mac' : process.platform}-${process.arch}`
     const name = platform === 'mac-arm64' ? '@node-llama-cpp/mac-arm64-metal' : `@node-llama-cpp/${platform}`
-    // The package has no CommonJS entry, so look for it on disk, next to the loader.
+    // the package has no CommonJS entry, so look for it on disk, next to the loader.
     return existsSync(join(dirname(loader), '../..', name, 'package.json'))
   } catch {
     return false
@@ -47,7 +47,7 @@ async function start(): Promise<import('node-llama-cpp').Llama> {
     skipDownload: true,
     progressLogs: false,
     logLevel: LlamaLogLevel.disabled,
-    // Its threads spin while they wait: more than one only takes CPU from other tests.
+    // its threads spin while they wait: more than one only takes CPU from other tests.
     maxThreads: 1
   })
 }

@@ -82,6 +82,19 @@ export function makeGguf({ metadata = {}, tensors = tinyTensors('Q8_0'), seed = 
   return Buffer.concat([head, Buffer.alloc(align(head.length) - head.length), ...data])
 }
 
+const HEAD_BYTES = 128
+
+/** The first 128 bytes of a GGUF of `sizeBytes`, whose one tensor is the rest. */
+export function makeGgufHead(sizeBytes: number): Buffer {
+  const count = Math.floor((sizeBytes - HEAD_BYTES) / GGUF_TYPES.F16.blockBytes)
+  const head = Buffer.alloc(HEAD_BYTES)
+  Buffer.concat([
+    ...[Buffer.from('GGUF'), u32(3), u64(1), u64(1), text('general.architecture'), ggufValue('llama')],
+    ...[text('all'), u32(1), u64(count), u32(GGUF_TYPES.F16.id), u64(0)]
+  ]).copy(head)
+  return head
+}
+
 const align = (n: number): number => Math.ceil(n / ALIGNMENT) * ALIGNMENT
 
 function u32(n: number): Buffer {

@@ -63,7 +63,7 @@ const VALUES = [
 export function mutateBencode(random: Random, input: Uint8Array): Buffer {
   if (random(3) === 0) return mutateBytes(random, input)
   const text = Buffer.from(input).toString('latin1')
-  // Strings followed by a value: keys, and some others.
+  // strings followed by a value: keys, and some others.
   const keys = [...text.matchAll(/(\d+):/g)].filter(({ 1: length, index }) => index + Number(length) < text.length)
   const key = keys[random(keys.length)]
   if (key === undefined) return mutateBytes(random, input)

@@ -28,7 +28,7 @@ export class StartedThreads {
   /** Makes the newest thread of this name run an endless loop, which nothing in the thread can end. */
   async hang(name: string): Promise<void> {
     const worker = this.#newest(name)
-    // The inspector counts `workerId` by itself; only the title has the thread's id.
+    // the inspector counts `workerId` by itself; only the title has the thread's id.
     const title = `[worker ${worker.threadId}] `
     const session = new Session()
     session.connect()

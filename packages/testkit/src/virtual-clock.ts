@@ -30,10 +30,10 @@ export class VirtualClock implements Clock {
   }
 
   after(delayMs: number, run: () => void): Timer {
-    // An own function each time: its id may be of another event by the time it is cancelled.
+    // an own function each time: its id may be of another event by the time it is cancelled.
     const action = (): void => run()
     const id = this.at(this.#nowMs + Math.max(0, delayMs), action)
-    // Its place in the heap stays until its time: only the action goes.
+    // its place in the heap stays until its time: only the action goes.
     return { cancel: () => void (this.#actions[id] === action && (this.#actions[id] = undefined)) }
   }
 

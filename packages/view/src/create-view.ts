@@ -2,20 +2,19 @@ import { createHash } from 'node:crypto'
 import { realpath, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { errnoOf } from '@svc/internal-errors'
-import type { CompanionFile, Manifest, ManifestFile } from '@svc/manifest'
+import { ClaimedNames, type CompanionFile, defectOfFileName, type FolderFile, type Manifest } from '@svc/manifest'
 import type { Sha256Digest } from '@svc/ref'
 import { openDraft, recoverViews } from './draft.ts'
 import { carryOver, finishDraft, withBlobs } from './draft-content.ts'
 import { ioError, throwIfAborted, ViewError } from './errors.ts'
 import { type HubIdentity, type LayoutWriter, layoutWriter, snapshotFolder } from './layout.ts'
-import { MARKER, type MarkedFile, type MarkedModel, type Marker, modelsOf, type ViewLayout } from './marker.ts'
-import { badName, ClaimedNames } from './names.ts'
+import { type HashedFile, listModel } from './list-model.ts'
+import { LIST_RULES, type MarkedFile, type MarkedModel, type Marker, modelsOf, type ViewLayout } from './marker.ts'
 import { readOwnView } from './own-view.ts'
-import { type Blob, isPresent, type ViewMode } from './place.ts'
+import { type Blob, corrupt, isPresent, type ViewMode } from './place.ts'
 import { readTarMembers } from './tar-members.ts'
 import { checkedTarget, inTurn } from './target.ts'
 import { type View, viewOf } from './view.ts'
-import type { ByteChunks } from './written-file.ts'
 
 /** An artifact whose blobs are on disk. */
 export interface ViewSource {
@@ -23,17 +22,21 @@ export interface ViewSource {
   readonly manifestDigest: Sha256Digest
   /** The text of the upstream `config.json` (`upstream` of the model config); absent if there was none. */
   readonly upstreamConfig?: string | undefined
-  /** Files beside the artifact's at its source, with their names there; the artifact's own come before them. */
+  /** All files beside the artifact's at its source, with their names there; the artifact's own come before them. */
   readonly companions?:
     | { readonly digest: Sha256Digest; readonly files: readonly Pick<CompanionFile, 'path' | 'size' | 'digest'>[] }
     | undefined
+  /** Paths of companions that the view does not show; nothing else takes their names. */
+  readonly without?: ReadonlySet<string> | undefined
+  /** Layout `hf` only: names at the source, by the names in the manifest, where they differ. */
+  readonly upstreamNames?: Readonly<Record<string, string>> | undefined
   /** Absolute path of a blob's file. It need not exist: absent blobs are reported. */
   blobPath(digest: Sha256Digest): string
 }
 
 /** Where and how to make a view. */
 export interface ViewOptions {
-  /** Absolute; absent, or an earlier view of ours. The parent folder must exist. */
+  /** Absolute; absent, an empty folder of this user, or an earlier view of ours. The parent folder must exist. */
   readonly path: string
   /** Default `files`. */
   readonly layout?: ViewLayout | undefined
@@ -54,6 +57,12 @@ export interface ViewOptions {
    * the blobs arrive. Default false.
    */
   readonly mayLack?: boolean | undefined
+  /** A program uses an earlier view: it is returned if it is the same and complete, but not replaced. Default false. */
+  readonly isHeld?: boolean | undefined
+  /** An earlier view there is replaced only if it shows the same model with the same companions. Default false. */
+  readonly keepsOthers?: boolean | undefined
+  /** False keeps an earlier view that shows another model, unless a hub cache gets one more. Default true. */
+  readonly mayReplace?: boolean | undefined
   readonly signal?: AbortSignal | undefined
   /** Called with the bytes of each step of a copy, including shared ones. */
   readonly onCopied?: ((bytes: number) => void) | undefined
@@ -73,7 +82,7 @@ const REPO = /^[A-Za-z0-9][A-Za-z0-9._-]{0,95}(?:\/[A-Za-z0-9][A-Za-z0-9._-]{0,9
  * unpacked. It is built next to its final place and renamed, so that the place always has either the earlier view or
  * the new one (see {@link recoverViews} for a kill between two renames).
  * @throws ViewError `E_MISSING_BLOB`, `E_CORRUPT_BLOB`, `E_BAD_NAME`, `E_BAD_TAR`, `E_BAD_TARGET`, `E_NOT_A_VIEW`,
- *   `E_NOT_LINKABLE`, `E_NO_SPACE`, `E_IO`, `E_ABORTED`; then nothing is left behind, and an earlier view is unchanged.
+ *   `E_TAKEN`, `E_NOT_LINKABLE`, `E_NO_SPACE`, `E_IO`, `E_ABORTED`; then nothing is left behind, and an earlier view is unchanged.
  */
 export async function createView(source: ViewSource, options: ViewOptions): Promise<MadeView> {
   throwIfAborted(options.signal)
@@ -93,23 +102,33 @@ async function createAt(target: string, source: ViewSource, options: ViewOptions
   const earlier = await readOwnView(target)
   const models = earlier?.layout === layout ? modelsOf(earlier) : []
   const same = sameModel(models, source, { layout, mode, identity })
-  if (same !== undefined && (await isWhole(target, same, source)))
+  if (same !== undefined && (await isWhole(target, same, source, layout)))
     return { ...viewOf(target, earlier!, same), made: false }
+  if (earlier !== undefined)
+    requireReplaceable(target, { isSame: same !== undefined, others: othersIn(earlier, layout, source) }, options)
   try {
     await checkBlobs(source, options.mayLack === true && mode === 'symlink')
+    const list = await listModel(listedSource(source), source.blobPath)
     const root = options.root === undefined ? undefined : await realpath(options.root)
     const draft = await openDraft(target)
     try {
       const context = { draft: draft.folder, target, mode, root, signal, onCopied: options.onCopied }
       const writer = layoutWriter(layout, context, identity)
-      const written = await writeFiles(writer, source, signal)
+      const written = await writeFiles(writer, list, namedFor(layout, source), signal)
       const files = layout === 'hf' ? await withBlobs(written, draft.folder) : written
       const others = await writer.finish()
       const { manifestDigest: manifest } = source
       const { digest: companions } = source.companions ?? {}
-      const facts = { format: 1, manifest, layout, mode, ...(companions !== undefined && { companions }) } as const
+      const facts = {
+        format: 1,
+        manifest,
+        layout,
+        mode,
+        rules: LIST_RULES,
+        ...(companions !== undefined && { companions })
+      } as const
       const latest = { ...facts, folder: writer.folder, files, others }
-      const kept = layout === 'hf' ? models.filter((each) => !isCovered(each, files)) : []
+      const kept = layout === 'hf' ? models.filter((each) => staysBeside(each, latest)) : []
       for (const model of kept) await carryOver(model, target, draft.folder)
       const marker: Marker = kept.length === 0 ? latest : { ...latest, earlier: kept }
       await finishDraft(draft.folder, marker, target)
@@ -120,8 +139,7 @@ async function createAt(target: string, source: ViewSource, options: ViewOptions
       await draft.dispose()
     }
   } catch (error) {
-    // The only names that collide on disk but not in ClaimedNames differ just in case, on a file system that ignores
-    // case.
+    // the only listed names that collide on disk differ just in case, on a file system that ignores case.
     if (errnoOf(error) === 'EEXIST') {
       const message = `two files of the model have one name on the file system of ${target}`
       throw new ViewError('E_BAD_NAME', message, { path: target }, error)
@@ -130,11 +148,37 @@ async function createAt(target: string, source: ViewSource, options: ViewOptions
   }
 }
 
-/** Whether a newer model has every file of an earlier one, as when the same model is made again. */
-function isCovered(earlier: MarkedModel, files: readonly MarkedFile[]): boolean {
-  const names = new Set(files.map(({ at }) => at))
-  return earlier.files.every(({ at }) => names.has(at))
+/** The other models that go with an earlier view; a hub cache keeps what is in it. */
+function othersIn(earlier: Marker, layout: ViewLayout, { manifestDigest }: ViewSource): readonly Sha256Digest[] {
+  if (layout === 'hf' && earlier.layout === 'hf') return []
+  return modelsOf(earlier)
+    .map(({ manifest }) => manifest)
+    .filter((manifest) => manifest !== manifestDigest)
 }
+
+/** @throws ViewError `E_TAKEN`, `E_BAD_TARGET` for an earlier view that stays */
+function requireReplaceable(
+  path: string,
+  { isSame, others }: { readonly isSame: boolean; readonly others: readonly Sha256Digest[] },
+  { keepsOthers, isHeld, mayReplace = true }: ViewOptions
+): void {
+  if ((!isSame && keepsOthers === true) || (!mayReplace && others.length > 0))
+    throw new ViewError('E_TAKEN', `${path} is a view of another model`, { path, candidates: others })
+  if (isHeld !== true) return
+  const message = `a running program uses the view ${path}, which would have to be made again; try again when it has ended`
+  throw new ViewError('E_BAD_TARGET', message, { path })
+}
+
+/** Whether an earlier model of a hub cache stays, beside the latest: unless it is that, or all its files are replaced. */
+function staysBeside(earlier: MarkedModel, { manifest, folder, files }: MarkedModel): boolean {
+  if (earlier.manifest === manifest && earlier.folder === folder) return false
+  const names = new Set(files.map(({ at }) => at))
+  return !earlier.files.every(({ at }) => names.has(at))
+}
+
+/** Only a hub cache has the names of the source: elsewhere those of the manifest are what was handed out. */
+const namedFor = (layout: ViewLayout, source: ViewSource): ViewSource =>
+  layout === 'hf' ? source : { ...source, upstreamNames: {} }
 
 /** The repository and commit under which a hub cache shows the model. */
 function hubIdentity({ manifest }: ViewSource, given: string | undefined): HubIdentity {
@@ -149,83 +193,93 @@ function hubIdentity({ manifest }: ViewSource, given: string | undefined): HubId
   return { repo, commit: /^[0-9a-f]{40}$/.test(revision) ? revision : createHash('sha1').update(repo).digest('hex') }
 }
 
-const blobOf = ({ digest, size }: Pick<ManifestFile, 'digest' | 'size'>, source: ViewSource): Blob => ({
+const blobOf = (
+  { digest, sizeBytes }: { readonly digest: Sha256Digest; readonly sizeBytes: number },
+  source: ViewSource
+): Blob => ({
   path: source.blobPath(digest),
   digest,
-  sizeBytes: size
+  sizeBytes
 })
+
+const listedSource = ({ companions, ...source }: ViewSource) => ({ ...source, companions: companions?.files })
 
 async function checkBlobs(source: ViewSource, mayLack: boolean): Promise<void> {
   const missing = new Set<string>()
-  for (const file of source.manifest.files) {
-    if (file.kind === 'config' || (mayLack && tarFolder(file) === undefined)) continue
-    if (!(await isPresent(blobOf(file, source)))) missing.add(file.digest)
+  const check = async ({ digest, size: sizeBytes }: Pick<CompanionFile, 'size' | 'digest'>): Promise<void> => {
+    if (!(await isPresent(blobOf({ digest, sizeBytes }, source)))) missing.add(digest)
   }
-  for (const file of source.companions?.files ?? [])
-    if (!(await isPresent(blobOf(file, source)))) missing.add(file.digest)
+  for (const file of source.manifest.files) {
+    const isUnpacked = file.kind === 'tokenizer' || file.kind === 'adapter'
+    if (file.kind !== 'config' && (!mayLack || isUnpacked)) await check(file)
+  }
+  for (const file of source.companions?.files ?? []) if (source.without?.has(file.path) !== true) await check(file)
   if (missing.size === 0) return
   const message = `${missing.size} of the model's blobs are missing; make it complete first`
   throw new ViewError('E_MISSING_BLOB', message, { missing: [...missing] })
 }
 
-/** The folder that a tar is unpacked into, with a trailing slash; undefined for other files. */
-function tarFolder({ kind, name }: ManifestFile): string | undefined {
-  if (kind !== 'tokenizer' && kind !== 'adapter') return undefined
-  return name.slice(0, name.lastIndexOf('/') + 1)
+const isLeftOut = ({ name, content }: FolderFile, { without }: ViewSource): boolean =>
+  content.in === 'blob' && content.isCompanion && without?.has(name) === true
+
+async function writeFiles(
+  writer: LayoutWriter,
+  list: readonly HashedFile[],
+  source: ViewSource,
+  signal?: AbortSignal
+): Promise<MarkedFile[]> {
+  const shown = list.filter((file) => !isLeftOut(file, source))
+  const names = upstreamNamesOf(shown, source)
+  for (const file of shown) {
+    throwIfAborted(signal)
+    const { sizeBytes, content } = file
+    const name = names.get(file.name)!
+    if (content.in === 'blob') await writer.blob(name, blobOf(file, source))
+    else if (content.in === 'document') await writer.bytes(name, sizeBytes, [Buffer.from(content.text)])
+  }
+  const inTars = Map.groupBy(shown, ({ content }) => (content.in === 'tar' ? content.tar : undefined))
+  for (const [tar, members] of inTars) {
+    if (tar === undefined) continue
+    const blob = blobOf({ digest: tar.digest, sizeBytes: tar.size }, source)
+    const left = [...members]
+    for await (const { name, sizeBytes, bytes } of readTarMembers(blob)) {
+      throwIfAborted(signal)
+      const listed = left.shift()
+      if (listed?.content.in !== 'tar' || listed.content.member !== name)
+        throw corrupt(blob, 'changed while it was read')
+      await writer.bytes(names.get(listed.name)!, sizeBytes, bytes)
+    }
+  }
+  return shown.map(({ content, digest, ...file }) => ({
+    ...file,
+    at: placeIn(writer.folder, names.get(file.name)!),
+    ...(content.in === 'blob' && { digest })
+  }))
 }
 
-async function writeFiles(writer: LayoutWriter, source: ViewSource, signal?: AbortSignal): Promise<MarkedFile[]> {
-  const names = new ClaimedNames([MARKER])
-  const files: MarkedFile[] = []
-  /** @returns why it cannot have its name; then it is not written */
-  const tryWrite = async (file: Omit<MarkedFile, 'at'>, content: Blob | ByteChunks): Promise<string | undefined> => {
-    throwIfAborted(signal)
-    const { name, ...facts } = file
-    const defect = names.claim(name)
-    if (defect !== undefined) return defect
-    if ('path' in content) await writer.blob(name, content)
-    else await writer.bytes(name, facts.sizeBytes, content)
-    files.push({ name, at: writer.folder === '' ? name : `${writer.folder}/${name}`, ...facts })
-    return undefined
+const placeIn = (folder: string, name: string): string => (folder === '' ? name : `${folder}/${name}`)
+
+/**
+ * The names at the source by the names in the list. One that is unusable or taken there says nothing, since a record may
+ * come from elsewhere: then the file keeps its own.
+ */
+function upstreamNamesOf(
+  list: readonly Pick<HashedFile, 'name'>[],
+  { upstreamNames = {} }: ViewSource
+): ReadonlyMap<string, string> {
+  const claimed = new ClaimedNames()
+  const renamed = ({ name }: Pick<HashedFile, 'name'>): boolean => Object.hasOwn(upstreamNames, name)
+  const names = new Map<string, string>()
+  for (const { name } of list.filter((file) => !renamed(file))) {
+    claimed.claim(name)
+    names.set(name, name)
   }
-  const write = async (file: Omit<MarkedFile, 'at'>, content: Blob | ByteChunks): Promise<void> => {
-    const defect = await tryWrite(file, content)
-    if (defect !== undefined) throw badName(file.name, defect)
+  for (const { name } of list.filter(renamed)) {
+    const upstream = upstreamNames[name]!
+    const isUsable = defectOfFileName(upstream) === undefined && claimed.claim(upstream) === undefined
+    names.set(name, isUsable ? upstream : name)
   }
-  const companions = source.companions?.files ?? []
-  const config = { name: 'config.json', kind: 'config' } as const
-  // the text in the model config may differ in what has no meaning, such as a byte order mark
-  const upstream = companions.find(({ path }) => path === config.name)
-  if (upstream !== undefined) await write({ ...config, sizeBytes: upstream.size }, blobOf(upstream, source))
-  else if (source.upstreamConfig !== undefined) {
-    const bytes = Buffer.from(source.upstreamConfig)
-    await write({ ...config, sizeBytes: bytes.length }, [bytes])
-  }
-  for (const file of source.manifest.files) {
-    // The model config is an internal document, unknown to runtimes.
-    if (file.kind === 'config') continue
-    const { size: sizeBytes, kind, role, variant, part, digest } = file
-    const folder = tarFolder(file)
-    if (folder === undefined) {
-      const facts = {
-        sizeBytes,
-        kind,
-        digest,
-        ...(role === undefined ? {} : { role }),
-        ...(variant === undefined ? {} : { variant }),
-        ...(part === undefined ? {} : { part })
-      }
-      await write({ name: file.name, ...facts }, blobOf(file, source))
-      continue
-    }
-    for await (const member of readTarMembers(blobOf(file, source)))
-      await write({ name: folder + member.name, sizeBytes: member.sizeBytes, kind }, member.bytes)
-  }
-  for (const file of companions) {
-    const { path: name, size: sizeBytes, digest } = file
-    await tryWrite({ name, sizeBytes, kind: 'companion', digest }, blobOf(file, source))
-  }
-  return files
+  return names
 }
 
 interface ViewSpec {
@@ -252,7 +306,20 @@ function sameModel(
   )
 }
 
-async function isWhole(target: string, model: MarkedModel, source: ViewSource): Promise<boolean> {
+/** Kinds of files that companions can be. */
+const BESIDE: ReadonlySet<string> = new Set(['companion', 'config'] satisfies FolderFile['kind'][])
+
+/** Whether a model was listed by today's rules, and shows nothing that is left out now. */
+const isCurrent = ({ rules, files }: MarkedModel, { without }: ViewSource): boolean =>
+  rules === LIST_RULES &&
+  !files.some(({ name, kind, digest }) => digest !== undefined && BESIDE.has(kind) && without?.has(name))
+
+async function isWhole(target: string, model: MarkedModel, source: ViewSource, layout: ViewLayout): Promise<boolean> {
+  if (!isCurrent(model, source)) return false
+  if (layout === 'hf') {
+    const names = upstreamNamesOf(model.files, source)
+    if (model.files.some(({ name, at }) => at !== placeIn(model.folder, names.get(name)!))) return false
+  }
   try {
     for (const { at, sizeBytes, digest } of model.files) {
       const stats = await stat(join(target, at))

@@ -44,7 +44,7 @@ async function openWork(target: string, folder = ''): Promise<{ readonly name: s
 }
 
 async function closeWork(name: string, path: string): Promise<void> {
-  // If this fails, recoverViews finds the folder later: its name is released, so it counts as abandoned.
+  // if this fails, recoverViews finds the folder later: its name is released, so it counts as abandoned.
   await rm(path, { recursive: true, force: true }).catch(() => undefined)
   releaseName(name)
 }
@@ -79,7 +79,7 @@ async function replaceByRename(work: string, target: string, onStuck: () => void
     } catch (error) {
       const isTaken = EXISTS.has(errnoOf(error) ?? '')
       if (moved) await rename(old, target).catch(() => isTaken || onStuck())
-      // Another process made a view there at the same time: it is replaced like any earlier one.
+      // another process made a view there at the same time: it is replaced like any earlier one.
       if (!isTaken || tried === TRIES) throw error
     }
   }
@@ -128,7 +128,7 @@ export async function recoverViews(folder: string): Promise<number> {
         await rm(work, { recursive: true, force: true })
         count++
       } catch (error) {
-        // Another process is cleaning up at the same time.
+        // another process is cleaning up at the same time.
         if (errnoOf(error) !== 'ENOENT') throw error
       }
     }

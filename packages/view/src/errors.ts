@@ -15,6 +15,8 @@ export type ViewErrorCode =
   | 'E_BAD_TARGET'
   /** The place is taken by something that is not a view, or the view contains files that are not its own. */
   | 'E_NOT_A_VIEW'
+  /** The place has a view of another model, which the caller did not allow to be replaced. */
+  | 'E_TAKEN'
   /** Hard or symbolic links are impossible there (another file system, protection by the kernel, FAT). */
   | 'E_NOT_LINKABLE'
   /** The view has no such file for a runtime. */

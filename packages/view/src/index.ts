@@ -1,3 +1,4 @@
+export { MARKER } from '@svc/manifest'
 export { findCaches, readCache, TOOLS } from './adopt/find-caches.ts'
 export type {
   CacheRoot,
@@ -8,11 +9,15 @@ export type {
   FoundWarningCode,
   Tool
 } from './adopt/found.ts'
+export { repositoriesBelow } from './adopt/read-folders.ts'
+export { ToolFolders, toolOfCache } from './adopt/tool-folders.ts'
+export { componentOf } from './component.ts'
 export { createView, type MadeView, type ViewOptions, type ViewSource } from './create-view.ts'
 export { recoverViews } from './draft.ts'
 export { ViewError, type ViewErrorCode, type ViewErrorDetails } from './errors.ts'
 export { isInLargeFileStorage } from './layout.ts'
-export { MARKER, type ViewLayout } from './marker.ts'
+export { type HashedFile, listModel } from './list-model.ts'
+export type { ViewLayout } from './marker.ts'
 export type { ViewMode } from './place.ts'
 export { reflink, type TransferCost, transferCost } from './reflink.ts'
 export { removeView } from './remove-view.ts'

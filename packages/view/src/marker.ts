@@ -1,12 +1,11 @@
 import type { BigIntStats } from 'node:fs'
-import { lstat } from 'node:fs/promises'
+import { lstat, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { errnoOf, ifAbsent } from '@svc/internal-errors'
 import { NOT_REGULAR, openRegular } from '@svc/internal-files'
-import type { FileKind } from '@svc/manifest'
+import { defectOfFileName, type FolderFile, MARKER } from '@svc/manifest'
 import { isDigest, type Sha256Digest } from '@svc/ref'
 import { ioError, ViewError } from './errors.ts'
-import { defectOfPath } from './names.ts'
 import { isOurs } from './owner.ts'
 import type { ViewMode } from './place.ts'
 
@@ -23,7 +22,7 @@ export interface MarkedFile {
   readonly blob?: string
   readonly sizeBytes: number
   /** That of the manifest's entry; `config.json` has `config`, members of a tar have the tar's. */
-  readonly kind: FileKind | 'companion'
+  readonly kind: FolderFile['kind']
   readonly role?: string
   readonly variant?: string
   readonly part?: number
@@ -31,11 +30,16 @@ export interface MarkedFile {
   readonly digest?: Sha256Digest
 }
 
+/** Version of the rules by which files are listed: a view of other rules is made again. */
+export const LIST_RULES = 1
+
 /** A model in a view: of which artifact it is, and which files are its own. */
 export interface MarkedModel {
   readonly manifest: Sha256Digest
   /** The document of the companions that lie in it. */
   readonly companions?: Sha256Digest
+  /** {@link LIST_RULES} when it was made; absent in views of earlier versions. */
+  readonly rules?: number
   readonly mode: ViewMode
   /** Below the view's folder: the folder to pass to a runtime; empty for the view itself. */
   readonly folder: string
@@ -59,10 +63,9 @@ export const modelsOf = ({ format: _, layout: __, earlier = [], ...latest }: Mar
 ]
 
 /**
- * The marker's name in a view with layout `files`. In layout `hf` it lies in `.locks`, the one folder that tools do not
- * take for a model when they list a hub cache.
+ * The marker of a view with layout `hf` lies in `.locks`, the one folder that tools do not take for a model when they list
+ * a hub cache.
  */
-export const MARKER = '.svc-view.json'
 const MARKERS: Readonly<Record<ViewLayout, string>> = { files: MARKER, hf: `.locks/${MARKER}` }
 export const MAX_MARKER_BYTES = 16 * 1024 * 1024
 const MODES: readonly unknown[] = ['symlink', 'copy', 'hardlink']
@@ -83,11 +86,18 @@ export async function readMarker(path: string): Promise<Marker | undefined> {
 }
 
 /**
- * As {@link readMarker}, for a view that is about to be replaced, removed or handed out as ours.
+ * As {@link readMarker}, for a view that is about to be replaced, removed or handed out as ours. Undefined also for an
+ * empty folder, which a rename replaces.
  * @throws ViewError `E_NOT_A_VIEW`, also for one that another user may have made, `E_IO`.
  */
 export async function readReplaceable(path: string): Promise<Marker | undefined> {
-  const marker = await readMarker(path)
+  let marker: Marker | undefined
+  try {
+    marker = await readMarker(path)
+  } catch (error) {
+    if (!(error instanceof ViewError) || error.code !== 'E_NOT_A_VIEW' || !(await isEmptyFolder(path))) throw error
+    return undefined
+  }
   if (marker === undefined) return undefined
   const ours = await isOurs(path).catch((error: unknown) => {
     if (errnoOf(error) === 'ENOENT') return true
@@ -95,6 +105,13 @@ export async function readReplaceable(path: string): Promise<Marker | undefined>
   })
   if (!ours) throw notAView(path, 'it belongs to another user')
   return marker
+}
+
+/** Whether `path` is an empty folder of this user, and no link to one. */
+async function isEmptyFolder(path: string): Promise<boolean> {
+  const stats = await lstat(path).catch(() => undefined)
+  if (stats?.isDirectory() !== true || !(await isOurs(path).catch(() => false))) return false
+  return (await readdir(path).catch(() => ['unreadable'])).length === 0
 }
 
 /**
@@ -109,7 +126,7 @@ export async function steadily<T>(path: string, look: (stats: BigIntStats | unde
       (error: unknown) => ({ error })
     )
     const after = await lookAt(path)
-    // A rename changes the ctime of the folder that it moves.
+    // a rename changes the ctime of the folder that it moves.
     const isSteady = before?.ino === after?.ino && before?.ctimeNs === after?.ctimeNs
     if (!isSteady && triesLeft > 0) continue
     if ('error' in result) throw result.error
@@ -127,7 +144,7 @@ async function lookAt(path: string): Promise<BigIntStats | undefined> {
 
 async function readMarkerIn(path: string): Promise<Marker | undefined> {
   for (const layout of ['files', 'hf'] as const) {
-    // A link in place of the folder is not followed either.
+    // a link in place of the folder is not followed either.
     if (layout === 'hf' && !(await lookAt(join(path, '.locks')))?.isDirectory()) continue
     const text = await readSmall(join(path, MARKERS[layout]))
     if (text === undefined) continue
@@ -168,8 +185,8 @@ function tryParseMarker(text: string): Marker | undefined {
 
 function isModel(value: unknown): value is MarkedModel {
   if (typeof value !== 'object' || value === null) return false
-  const { manifest, companions, mode, folder, files, others } = value as Record<string, unknown>
-  const isPath = (path: unknown): path is string => typeof path === 'string' && defectOfPath(path) === undefined
+  const { manifest, companions, rules, mode, folder, files, others } = value as Record<string, unknown>
+  const isPath = (path: unknown): path is string => typeof path === 'string' && defectOfFileName(path) === undefined
   const isOptional = (field: unknown, type: string): boolean => field === undefined || typeof field === type
   const isFile = (file: unknown): file is MarkedFile => {
     if (typeof file !== 'object' || file === null) return false
@@ -189,6 +206,7 @@ function isModel(value: unknown): value is MarkedModel {
   return (
     isDigest(manifest) &&
     (companions === undefined || isDigest(companions)) &&
+    isOptional(rules, 'number') &&
     MODES.includes(mode) &&
     (folder === '' || isPath(folder)) &&
     Array.isArray(files) &&

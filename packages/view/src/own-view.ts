@@ -41,7 +41,7 @@ async function checkOnlyOwnFiles(path: string, marker: Marker): Promise<void> {
   try {
     await visit('')
   } catch (error) {
-    // Removed or replaced by another process in the meantime.
+    // removed or replaced by another process in the meantime.
     if (errnoOf(error) === 'ENOENT') return
     throw ioError(error, 'look through the view', path)
   }

@@ -85,7 +85,7 @@ async function* plainFilesOnly(
     onChunk(chunk)
     for (let at = 0; at < chunk.length; ) {
       if (ended) {
-        // The library would continue reading after the end.
+        // the library would continue reading after the end.
         if (chunk.subarray(at).some((byte) => byte !== 0)) throw badTar(blob, 'continues after its end')
         break
       }
@@ -111,7 +111,7 @@ async function* plainFilesOnly(
         throw badTar(blob, 'contains something other than plain files')
       skip = Math.ceil(Number.parseInt(size, 8) / BLOCK) * BLOCK
     }
-    // Copied: the chunk's buffer is reused while the library may still hold it.
+    // copied: the chunk's buffer is reused while the library may still hold it.
     yield Uint8Array.from(chunk)
   }
   if (!ended) throw badTar(blob, 'ends early')

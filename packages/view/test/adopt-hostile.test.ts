@@ -5,7 +5,7 @@ import { isName, isNamespace } from '@svc/ref'
 import { readCache, TOOLS, type Tool } from '@svc/view'
 import { describe, expect, test } from 'vitest'
 import { temporaryFolder } from './support/artifact.ts'
-import { put } from './support/cache.ts'
+import { put, sha256 } from './support/cache.ts'
 
 describe('hostile folders', () => {
   const ALL: readonly Tool[] = [...TOOLS, 'dir']
@@ -68,6 +68,67 @@ describe('hostile folders', () => {
     }
     for (const path of at) truncateSync(join(root, path), 100 * 1024 * 1024)
     expect((await readCache({ tool, path: root })).models).toEqual([])
+  })
+
+  const NO_DIGESTS = [
+    '../secret.gguf',
+    '../../../secret.gguf',
+    '/etc/passwd',
+    `${'a'.repeat(64)}/../../secret.gguf`,
+    'A'.repeat(64),
+    'a'.repeat(63),
+    `${'a'.repeat(64)}\n`,
+    `sha512:${'a'.repeat(128)}`,
+    ''
+  ]
+  test.each(NO_DIGESTS)('a digest in a document is no path: %j', async (path) => {
+    const folder = temporaryFolder()
+    put(folder, 'secret.gguf', 'secret')
+    const root = join(folder, 'cache')
+    const digest = `sha256:${path}`
+    const layers = ['application/vnd.ollama.image.model', 'application/vnd.docker.ai.gguf.v3'].map((mediaType) => ({
+      mediaType,
+      digest,
+      size: 6,
+      annotations: { 'org.cncf.model.filepath': path }
+    }))
+    const list = 'application/vnd.ollama.manifest.list.v2+json'
+    const real = sha256('{}')
+    put(root, 'manifests/registry.ollama.ai/library/a/b', { layers, config: { digest } })
+    put(root, 'manifests/registry.ollama.ai/library/a/c', { mediaType: list, manifests: [{ digest }, { layers }] })
+    put(root, 'models.json', {
+      models: [
+        { id: digest, tags: [path] },
+        { id: `sha256:${real}`, tags: ['a/b'] }
+      ]
+    })
+    put(root, `manifests/sha256/${real}`, { layers })
+    for (const hash of [path, digest])
+      put(root, `huggingface/a/b/refs/${hash.length}.json`, {
+        files: [
+          { hash, name: 'm.gguf' },
+          { hash: 'a', name: path }
+        ]
+      })
+    put(root, 'huggingface/a/b/blobs/a', 'x')
+    put(root, 'manifest=a=b=c.json', { ggufFile: { rfilename: path, size: 6, lfs: { sha256: digest } } })
+    put(root, 'a_b_m.gguf', 'x')
+    put(root, 'a_b_m.gguf.json', { url: `https://hub.example/a/b/resolve/main/${path}` })
+    const commit = 'c'.repeat(40)
+    put(root, `models--a--b/trees/${commit}.json`, { format_version: 1, files: { [path]: { lfs_sha256: digest } } })
+    put(root, 'models--a--b/refs/main', `../../../${commit}`)
+    put(root, `models--a--b/snapshots/${commit}/m.gguf`, 'x')
+    for (const tool of ALL) {
+      const { models } = await readCache({ tool, path: root })
+      for (const file of models.flatMap(({ files }) => files)) {
+        expect([tool, file.path.startsWith(`${root}/`)]).toEqual([tool, true])
+        expect([tool, file.name]).toEqual([tool, expect.not.stringMatching(/(^|\/)\.\.(\/|$)|^\//)])
+        expect([tool, file.expectedSha256]).toEqual([tool, undefined])
+      }
+    }
+    if (!path.includes('/')) return
+    const read = async (tool: Tool) => (await readCache({ tool, path: root })).warnings.length
+    for (const tool of ['ollama', 'dmr', 'ramalama'] as const) expect(await read(tool)).toBeGreaterThan(0)
   })
 
   test('folders below the depth limit are left out', async () => {

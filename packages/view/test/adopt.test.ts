@@ -186,7 +186,7 @@ describe('Docker Model Runner', () => {
         { id: 'sha256:../../x', tags: [], files: [] }
       ]
     })
-    // Bundles are hard links for the runner: nothing to look at.
+    // bundles are hard links for the runner: nothing to look at.
     put(root, `bundles/sha256/${plain.slice(7)}/model/model.gguf`, 'weights')
     const { models, warnings } = await readCache({ tool: 'dmr', path: root })
     expect(warnings.map(({ code }) => code)).toEqual(['bad-document'])
@@ -289,6 +289,30 @@ test('llama.cpp’s flat cache: origins by manifest, address or name', async () 
     ['somebody_something_x', { ns: 'llama', name: 'somebody_something_x' }, ['somebody_something_x-Q4_K_M.gguf']]
   ])
   expect(models[0]!.files[0]!.expectedSha256).toBe(`sha256:${sha256(shards[0]!)}`)
+})
+
+test('any folder: owner/repo where folders say it, with the folders of quants below', async () => {
+  const root = temporaryFolder()
+  for (const name of [
+    'Acme/Tiny-GGUF/tiny-Q4_0.gguf',
+    'Acme/Tiny-GGUF/tiny-Q8_0.gguf',
+    'Acme/Big-GGUF/BF16/big-BF16-00001-of-00002.gguf',
+    'Acme/Big-GGUF/BF16/big-BF16-00002-of-00002.gguf',
+    'Acme/Big-GGUF/UD-IQ2_XXS/big-UD-IQ2_XXS.gguf',
+    'other/Two/a-Q4_0.gguf',
+    'other/Two/b-Q4_0.gguf',
+    'deep/er/Acme/Plain/plain.gguf'
+  ])
+    put(root, name, name)
+  const { models } = await readCache({ tool: 'dir', path: root })
+  expect(models.map(({ suggested: { ns, name }, files }) => [`${ns}/${name}`, files.length])).toEqual([
+    ['acme/big-gguf', 2],
+    ['acme/big-gguf', 1],
+    ['acme/tiny-gguf', 2],
+    ['acme/plain', 1],
+    ['other/a', 1],
+    ['other/b', 1]
+  ])
 })
 
 test('any folder: whole models, and loose files by their base names', async () => {

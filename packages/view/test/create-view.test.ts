@@ -142,7 +142,7 @@ describe('layout hf', () => {
     expect(links['sub/vocab.txt']).toMatch(/^-> \.\.\/\.\.\/\.\.\/blobs\/[0-9a-f]{40}$/)
     for (const name of NAMES) expect(statSync(join(view.folder, name)).isFile()).toBe(true)
     expect(lstatSync(join(repo, 'blobs', sha256)).isSymbolicLink()).toBe(mode === 'symlink')
-    // Only the model, and one folder that cache tools skip.
+    // only the model, and one folder that cache tools skip.
     expect(namesIn(join(folder, 'cache'))).toEqual(['.locks', 'models--Acme--Tiny-7B'])
     expect((await createView(artifact, { path: join(folder, 'cache'), layout: 'hf', mode })).made).toBe(false)
     expect(await removeView(join(folder, 'cache'))).toBe(true)
@@ -324,7 +324,6 @@ describe('symbolic links', () => {
 describe('an occupied place', () => {
   const cases: readonly [string, (path: string) => void][] = [
     ['a file', (path) => writeFileSync(path, 'mine')],
-    ['an empty folder', (path) => mkdirSync(path)],
     ['a folder of somebody', (path) => (mkdirSync(path), writeFileSync(join(path, 'mine'), 'mine'))],
     ['a link to a view', (path) => symlinkSync(join(dirname(path), 'other'), path)],
     ['a dangling link', (path) => symlinkSync('nowhere', path)],
@@ -365,6 +364,62 @@ describe('an occupied place', () => {
     expect(treeOf(folder)).toEqual(before)
   })
 
+  test('an empty folder is taken, a link to one is not', async () => {
+    const folder = temporaryFolder()
+    const artifact = await everything(join(folder, 'store'))
+    for (const layout of ['files', 'hf'] as const) {
+      mkdirSync(join(folder, layout))
+      expect((await createView(artifact, { path: join(folder, layout), layout })).made).toBe(true)
+      expect((await readView(join(folder, layout)))?.manifestDigest).toBe(artifact.manifestDigest)
+    }
+    mkdirSync(join(folder, 'empty'))
+    symlinkSync('empty', join(folder, 'link'))
+    expect(await codeOf(createView(artifact, { path: join(folder, 'link') }))).toBe('E_NOT_A_VIEW')
+    expect(await removeView(join(folder, 'empty'))).toBe(false)
+    expect(namesIn(join(folder, 'empty'))).toEqual([])
+  })
+
+  test('names at the source that are unusable or taken leave a file its own', async () => {
+    const folder = temporaryFolder()
+    const content = { 'a-q8_0.gguf': 'a', 'b-q8_0.gguf': 'b', 'c-q8_0.gguf': 'c' }
+    const artifact = await makeArtifact(
+      join(folder, 'store'),
+      Object.entries(content).map(([name, content]) => ({ name, kind: 'weights.gguf', content })),
+      { annotations: { 'svc.hf.repo': 'acme/other' } }
+    )
+    const upstreamNames = { 'a-q8_0.gguf': '../../A.gguf', 'b-q8_0.gguf': 'B-Q8_0.gguf', 'c-q8_0.gguf': 'b-Q8_0.gguf' }
+    const { folder: snapshot } = await createView(
+      { ...artifact, upstreamNames },
+      { path: join(folder, 'x'), layout: 'hf' }
+    )
+    expect(namesIn(snapshot)).toEqual(['B-Q8_0.gguf', 'a-q8_0.gguf', 'b-Q8_0.gguf'])
+    const plain = await createView({ ...artifact, upstreamNames }, { path: join(folder, 'y') })
+    expect(namesIn(plain.folder)).toEqual([MARKER, ...Object.keys(content)])
+  })
+
+  test('a view of another model stays if the caller says so; a hub cache takes one more', async () => {
+    const folder = temporaryFolder()
+    const first = await everything(join(folder, 'store'))
+    const second = await makeArtifact(
+      join(folder, 'store'),
+      [{ name: 'b-q8_0.gguf', kind: 'weights.gguf', content: 'b' }],
+      { annotations: { 'svc.hf.repo': 'acme/other' } }
+    )
+    const path = join(folder, 'x')
+    const options = { path, mayReplace: false } as const
+    await createView(first, { path })
+    const before = treeOf(path)
+    for (const layout of ['files', 'hf'] as const) {
+      const error = await createView(second, { ...options, layout }).catch((thrown: unknown) => thrown)
+      expect(error).toMatchObject({ code: 'E_TAKEN', details: { candidates: [first.manifestDigest] } })
+    }
+    expect(treeOf(path)).toEqual(before)
+    // the same model in another mode is no other model
+    expect((await createView(first, { ...options, mode: 'copy' })).made).toBe(true)
+    const cache = { path: join(folder, 'cache'), layout: 'hf', mayReplace: false } as const
+    for (const artifact of [first, second]) expect((await createView(artifact, cache)).made).toBe(true)
+  })
+
   test('an earlier view of another model, layout or mode is replaced whole', async () => {
     const folder = temporaryFolder()
     const artifact = await everything(join(folder, 'store'))
@@ -379,6 +434,49 @@ describe('an occupied place', () => {
     expect(namesIn(path)).toEqual(['.locks', 'models--Acme--Tiny-7B'])
     expect((await readView(path))?.mode).toBe('copy')
     expect(namesIn(folder)).toEqual(['store', 'view'])
+  })
+
+  test('an earlier view of other companions is kept, and a held one is not made again, if the caller says so', async () => {
+    const folder = temporaryFolder()
+    const artifact = await everything(join(folder, 'store'))
+    const { digest, size } = artifact.manifest.files.find(({ kind }) => kind === 'code')!
+    const withCompanion = (path: string, seed: string): Artifact => ({
+      ...artifact,
+      companions: {
+        digest: digestFromHex(createHash('sha256').update(seed).digest('hex')),
+        files: [{ path, size, digest }]
+      }
+    })
+    const [one, two] = [withCompanion('one.txt', '1'), withCompanion('two.txt', '2')]
+    const path = join(folder, 'view')
+    await createView(one, { path })
+    const before = treeOf(path)
+    for (const other of [two, artifact])
+      expect(await codeOf(createView(other, { path, keepsOthers: true }))).toBe('E_TAKEN')
+    expect(await createView(one, { path, keepsOthers: true, isHeld: true })).toMatchObject({ made: false })
+    expect(await codeOf(createView(two, { path, isHeld: true }))).toBe('E_BAD_TARGET')
+    expect(treeOf(path)).toEqual(before)
+    expect((await createView(two, { path })).made).toBe(true)
+    // a companion that is not shown any more is a reason to make it again, one that is not shown is none
+    const hidden = { ...two, without: new Set(['two.txt']) }
+    expect((await createView(hidden, { path, keepsOthers: true })).files.map(({ name }) => name)).not.toContain(
+      'two.txt'
+    )
+    expect((await createView(hidden, { path, keepsOthers: true })).made).toBe(false)
+  })
+
+  test('nothing takes the name of a companion that is not shown', async () => {
+    const folder = temporaryFolder()
+    const artifact = await everything(join(folder, 'store'))
+    const { digest, size } = artifact.manifest.files.find(({ kind }) => kind === 'code')!
+    const source = {
+      ...artifact,
+      upstreamConfig: '{"auto_map":"evil.py"}',
+      companions: { digest, files: [{ path: 'config.json', size, digest }] },
+      without: new Set(['config.json', 'modeling_tiny.py'])
+    }
+    const names = (await createView(source, { path: join(folder, 'view') })).files.map(({ name }) => name)
+    expect([names.includes('config.json'), names.includes('modeling_tiny.py')]).toEqual([false, true])
   })
 
   test('twenty simultaneous makers leave one whole view', async () => {

@@ -18,7 +18,7 @@ describe.skipIf(!canInterrupt)('system calls that fail', () => {
     ['mkdir:error=EROFS:when=1', 'E_IO', 'create'],
     ['fsync:error=EIO:when=2', 'E_IO', 'replace'],
     ['fsync:error=ENOSPC:when=4', 'E_NO_SPACE', 'create'],
-    // The first moves the earlier view aside, the second would put the new one in its place.
+    // the first moves the earlier view aside, the second would put the new one in its place.
     ['rename:error=EIO:when=1', 'E_IO', 'replace'],
     ['rename:error=EIO:when=2', 'E_IO', 'replace'],
     ['rename:error=ENOSPC:when=1', 'E_NO_SPACE', 'create'],
@@ -53,7 +53,7 @@ describe.skipIf(!canInterrupt)('system calls that fail', () => {
     const scene = await setScene(join(temporaryFolder('/dev/shm'), 'scene'), 'replace', 'copy')
     expect(interrupted(scene, 'rename:error=EIO:when=2+')).toBe('failed E_IO')
     expect(strayNames(scene)).toHaveLength(1)
-    // Whole as it is, the new one takes the place.
+    // whole as it is, the new one takes the place.
     expect(await whatIsThere(scene)).toBe('after')
     expect(strayNames(scene)).toEqual([])
   })
@@ -81,7 +81,7 @@ test.skipIf(!canMount)('a file system that is full gets no part of a view', asyn
     job,
     JSON.stringify({ ...(JSON.parse(readFileSync(job, 'utf8')) as object), path: join(small, 'place') })
   )
-  // Room for three pages, in a mount that ends with the process; what lies in it is listed at the end.
+  // room for three pages, in a mount that ends with the process; what lies in it is listed at the end.
   const script = 'mount -t tmpfs -o size=12k none "$1" && "$2" --conditions=svc-source "$3" "$4"; ls -A "$1"'
   const child = fileURLToPath(new URL('./support/view-child.ts', import.meta.url))
   const args = ['-rm', 'sh', '-c', script, 'sh', small, process.execPath, child, job]

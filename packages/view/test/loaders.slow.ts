@@ -52,7 +52,7 @@ describe.skipIf(!haveLlamaCpp)('llama.cpp', () => {
       expect(is).toBe('file')
       results.push(await loadLlama(path))
     }
-    // The same tensors, so the same model: the second one was put together of three files.
+    // the same tensors, so the same model: the second one was put together of three files.
     expect(results[0]).toMatchObject({ vocabularySize: 288, sizeBytes: 156_288 })
     expect(results[1]).toEqual(results[0])
   })

@@ -22,7 +22,7 @@ async function run(job: string): Promise<string> {
 test('processes that make and replace one view simultaneously leave a whole view', async () => {
   for (let round = 0; round < 3; round++) {
     const scene = await setScene(join(temporaryFolder('/dev/shm'), 'scene'), 'replace', 'copy')
-    // Each asks for another mode, so that each has something to replace.
+    // each asks for another mode, so that each has something to replace.
     const jobs = (['symlink', 'copy', 'hardlink', 'copy', 'symlink', 'hardlink'] as const).map((mode, i) => {
       const job = join(scene.folder, 'store', `job-${i}.json`)
       writeFileSync(job, JSON.stringify({ ...(JSON.parse(readFileSync(scene.job, 'utf8')) as object), mode }))

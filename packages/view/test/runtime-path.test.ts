@@ -1,16 +1,17 @@
 import { runtimePath, type View, type ViewErrorCode, type ViewFile } from '@svc/view'
 import { describe, expect, test } from 'vitest'
 
-type Entry = readonly [name: string, kind: ViewFile['kind'], part?: number]
+type Entry = readonly [name: string, kind: ViewFile['kind'], part?: number | undefined, role?: string]
 
 const viewOf = (entries: readonly Entry[]): Pick<View, 'folder' | 'files'> => ({
   folder: '/v',
-  files: entries.map(([name, kind, part]) => ({
+  files: entries.map(([name, kind, part, role]) => ({
     name,
     kind,
     path: `/v/${name}`,
     sizeBytes: 1,
-    ...(part === undefined ? {} : { part })
+    ...(part === undefined ? {} : { part }),
+    ...(role === undefined ? {} : { role })
   }))
 })
 
@@ -18,6 +19,7 @@ const shards = (base: string, count: number, kind: ViewFile['kind'] = 'weights.g
   Array.from({ length: count }, (_, i) => [`${base}-0000${i + 1}-of-0000${count}.gguf`, kind, i + 1])
 
 const PROJECTOR: Entry = ['mmproj-f16.gguf', 'weights.aux']
+const DRAFT: Entry = ['mtp-a-q8_0.gguf', 'weights.aux', undefined, 'draft']
 const OTHERS: readonly Entry[] = [
   ['config.json', 'config'],
   ['tokenizer.json', 'tokenizer'],
@@ -94,6 +96,28 @@ describe('the path for a runtime', () => {
     ],
     ['a split model by its beginning', [...shards('a', 2), ...shards('b', 2)], 'b', 'file /v/b-00001-of-00002.gguf'],
     ['a shard by its own name', shards('a', 2), 'a-00002-of-00002.gguf', 'file /v/a-00002-of-00002.gguf'],
+    [
+      'a component by its folder',
+      [
+        ['unet/diffusion_pytorch_model.safetensors', 'weights.safetensors'],
+        ['vae/diffusion_pytorch_model.safetensors', 'weights.safetensors'],
+        ['vae/config.json', 'companion']
+      ],
+      'vae',
+      'file /v/vae/diffusion_pytorch_model.safetensors'
+    ],
+    [
+      'a component by its name',
+      [
+        ['flux.safetensors', 'weights.safetensors'],
+        ['ae.safetensors', 'weights.safetensors']
+      ],
+      'vae',
+      'file /v/ae.safetensors'
+    ],
+    ['the draft head by its role', [['a.gguf', 'weights.gguf'], DRAFT], 'draft', 'file /v/mtp-a-q8_0.gguf'],
+    ['a file named draft before the head', [DRAFT, ['draft', 'companion']], 'draft', 'file /v/draft'],
+    ['no draft head', [['a.gguf', 'weights.gguf'], PROJECTOR], 'draft', 'E_NO_MATCH'],
     ['no choice between projectors', [PROJECTOR, ['mmproj-q8_0.gguf', 'weights.aux']], 'mmproj', 'E_AMBIGUOUS'],
     ['nothing by an unknown name', OTHERS, 'absent', 'E_NO_MATCH'],
     ['nothing by an empty name', OTHERS, '', 'E_NO_MATCH']

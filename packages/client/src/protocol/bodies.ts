@@ -17,6 +17,11 @@ const EvictSchema = flag(
   'if space is short, evicts models that can be fetched again; else the job fails and names them (additive)'
 )
 
+const MalformedSchema = Type.Enum(['keep', 'refuse'], {
+  description:
+    'weights that no runtime can load, by their headers (spec rec.12): `keep` (when absent) imports them with a warning, `refuse` fails the job and imports nothing (additive)'
+})
+
 /** Fields that imports from disk, hub, catalog and OCI have in common (spec add.1, add.6, add.10, add.45). */
 const selectionFields = {
   names: Type.Optional(
@@ -28,14 +33,15 @@ const selectionFields = {
   files: Type.Optional(listOf(Type.String(), 'globs: only these weights and aux files')),
   private: Type.Optional(PrivateSchema),
   replace: Type.Optional(ReplaceSchema),
-  evict: Type.Optional(EvictSchema)
+  evict: Type.Optional(EvictSchema),
+  malformed: Type.Optional(MalformedSchema)
 }
 
 const AuxSchema = Type.Union(
   [Type.Literal('all'), Type.Literal('none'), Type.Array(Type.String({ maxLength: 64 }), { maxItems: 64 })],
   {
     description:
-      'which projectors and importance matrices to import: precisions (`f16`), `imatrix`, and `one` for one projector per folder; `all` when absent'
+      'what to import beside the weights: `one` for the nearest projector and draft head, `mmproj` or `draft` for one of them; precisions of projectors (`f16`), `draft:q8_0`, `imatrix`, `lora`; `all` when absent'
   }
 )
 
@@ -76,13 +82,23 @@ export const AdoptBodySchema = named('AdoptBody', {
   ),
   hub: Type.Optional(
     Type.Object(
-      { repo: Type.String(), revision: Type.String() },
-      { description: 'where the files came from; recorded if every file has a digest, which is checked' }
+      { repo: Type.String(), revision: Type.Optional(Type.String()) },
+      {
+        description:
+          'where the files came from, as their cache says; recorded if it has a commit and every file a digest, which is checked. Without a commit the hub is asked for its latest'
+      }
     )
+  ),
+  own: Type.Optional(
+    Type.Boolean({
+      description:
+        "the files are their owner's own, and no tool downloaded them; of files in a tool's cache this is not believed (additive)"
+    })
   ),
   names: selectionFields.names,
   private: selectionFields.private,
-  replace: selectionFields.replace
+  replace: selectionFields.replace,
+  malformed: selectionFields.malformed
 })
 export type AdoptBody = Type.Static<typeof AdoptBodySchema>
 
@@ -176,7 +192,10 @@ export const GcBodySchema = named('GcBody', {
       description: 'first removes older tags `before-<date>` of upgrades (additive)'
     })
   ),
-  views: Type.Optional(flag('first removes managed views that nobody holds, of artifacts without a name, tag or pin'))
+  views: Type.Optional(flag('first removes managed views that nobody holds, of artifacts without a name, tag or pin')),
+  leftovers: Type.Optional(
+    flag('also removes what idle downloads left unfinished, and corrupt blobs that were moved aside (additive)')
+  )
 })
 export type GcBody = Type.Static<typeof GcBodySchema>
 
@@ -200,6 +219,10 @@ export type PrivateBody = Type.Static<typeof PrivateBodySchema>
 /** Body of `PUT /v1/pin`. */
 export const PinBodySchema = named('PinBody', { ref: RefSchema, pinned: flag('true: its bytes are never evicted') })
 export type PinBody = Type.Static<typeof PinBodySchema>
+
+/** Body of `POST /v1/hub/account`. */
+export const HubAccountBodySchema = named('HubAccountBody', { token: text('at most 4,096 characters') })
+export type HubAccountBody = Type.Static<typeof HubAccountBodySchema>
 
 /** Body of `PUT /v1/seed`. */
 export const SeedBodySchema = named('SeedBody', { seed: flag('false: announces and shares nothing') })

@@ -67,7 +67,7 @@ export const ERROR_CODES = {
   E_NOT_IMPORTABLE: {
     status: 'job',
     description:
-      'No recognised weights, a refused listing, or fetched bytes that fail verification or do not match the pin.'
+      'No recognized weights, a refused listing, or fetched bytes that fail verification or do not match the pin.'
   },
   E_NOT_IMPLEMENTED: { status: 501, description: 'BT import while the swarm client is disabled.' },
   E_NOT_ANCHORED: { status: 422, description: 'A rescued catalog model without `trustCatalog`.' },

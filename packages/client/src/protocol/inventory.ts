@@ -17,6 +17,9 @@ export const ModelMemberSchema = named('ModelMember', {
   withheld: Type.Optional(WithheldSchema),
   restricted: Type.Optional(flag('its hub repository needed access')),
   companions: Type.Optional(digest('the document that lists its companions (additive)')),
+  malformed: Type.Optional(
+    Type.Array(text('a file'), { description: 'its weights that no runtime can load; absent without any (additive)' })
+  ),
   away: Type.Optional(flag('evicted: `POST /v1/ensure` fetches what is missing (additive)')),
   pinned: Type.Optional(flag('`PUT /v1/pin` keeps its bytes here (additive)')),
   origin: Type.Optional(OriginSchema),

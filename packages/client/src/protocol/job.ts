@@ -62,7 +62,9 @@ export const GcResultSchema = named('GcResult', {
     })
   ),
   tags: Type.Optional(count('with `beforeOlderThanSeconds`: tags that were removed, or would be')),
-  views: Type.Optional(count('with `views`: managed views that were removed, or would be'))
+  views: Type.Optional(count('with `views`: managed views that were removed, or would be')),
+  leftovers: Type.Optional(count('with `leftovers`: files of unfinished downloads and corrupt blobs')),
+  leftoverBytes: Type.Optional(bytes('of these, not in `bytes`'))
 })
 export type GcResult = Type.Static<typeof GcResultSchema>
 

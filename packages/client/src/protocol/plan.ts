@@ -20,10 +20,11 @@ export type PlanFile = Type.Static<typeof PlanFileSchema>
 /** An artifact that an import would make. */
 export const PlanArtifactSchema = named('PlanArtifact', {
   quant: Type.String(),
+  upstream: Type.Optional(text('the first of its weights on the hub, if that name does not tell the quant (additive)')),
   files: count('entries, including those that it shares with other artifacts'),
   bytes: bytes(),
   bytesPresent: count('of these, bytes that the store has'),
-  weightsBytes: Type.Optional(bytes('of weights and projectors, if `context` was given'))
+  weightsBytes: Type.Optional(bytes('of weights, projectors and draft heads, if `context` was given'))
 })
 export type PlanArtifact = Type.Static<typeof PlanArtifactSchema>
 

@@ -61,6 +61,17 @@ export const OpenCompanionsSchema = named('OpenCompanions', {
     Type.Array(Type.Object(companion), { description: 'their bytes are lost; absent when none are (additive)' })
   ),
   omitted: Type.Array(OmittedFileSchema),
+  choice: Type.Optional(
+    Type.Object(
+      {
+        names: Type.Optional(Type.Literal('normalized')),
+        quants: Type.Optional(Type.Array(Type.String())),
+        files: Type.Optional(Type.Array(Type.String())),
+        aux: Type.Optional(Type.Union([Type.Literal('none'), Type.Array(Type.String())]))
+      },
+      { description: 'what its owner chose at the latest import under this name; absent for everything (additive)' }
+    )
+  ),
   warnings: Type.Optional(Type.Array(Type.String()))
 })
 export type OpenCompanions = Type.Static<typeof OpenCompanionsSchema>

@@ -6,6 +6,7 @@ import {
   EnsureBodySchema,
   EvictBodySchema,
   GcBodySchema,
+  HubAccountBodySchema,
   ImportBtBodySchema,
   ImportCatalogBodySchema,
   ImportHfBodySchema,
@@ -23,14 +24,14 @@ import {
 } from './bodies.ts'
 import type { ErrorCode } from './error-codes.ts'
 import { RefSchema } from './fields.ts'
-import { InventorySchema } from './inventory.ts'
+import { InventorySchema, TagEntrySchema } from './inventory.ts'
 import { JobListSchema, JobSchema } from './job.ts'
 import { MAX_ADOPT_BODY_BYTES, type Method, PATHS, type RouteId } from './paths.ts'
 import { AdoptPlanSchema, CatalogSearchSchema, ImportPlanSchema } from './plan.ts'
 import { PinResultSchema, PrivateResultSchema, RemovedModelSchema } from './removal.ts'
 import { OpenResultSchema, ResolveResultSchema } from './resolve.ts'
 import { text } from './schema.ts'
-import { SearchQuerySchema, SearchResultSchema } from './search.ts'
+import { HubAccountResultSchema, SearchQuerySchema, SearchResultSchema } from './search.ts'
 import { SnapshotSchema } from './snapshot.ts'
 import {
   SeedLocalResultSchema,
@@ -39,6 +40,7 @@ import {
   StatusSchema,
   UploadLimitResultSchema
 } from './status.ts'
+import { TagBodySchema, TagListSchema } from './tag.ts'
 import { RemovedViewSchema, RemoveViewBodySchema, ViewBodySchema, ViewListSchema, ViewSchema } from './view.ts'
 import { WhyResultSchema } from './why.ts'
 
@@ -103,6 +105,9 @@ const RemovalQuery = Type.Object({
 })
 const BlobParams = Type.Object({ digest: text('`sha256:<hex>`, or the bare hex') })
 const IdParams = Type.Object({ id: Type.String() })
+const TagParams = Type.Object({ ns: Type.String(), name: Type.String(), tag: Type.String() })
+const TAG = { params: TagParams, response: TagEntrySchema } as const
+const TAG_ERRORS = { E_BAD_REQUEST: 400, E_PARSE: 400, E_UNKNOWN_REF: 404 } as const satisfies RouteErrors
 
 /** What a route that starts a job answers. */
 const JOB = { status: 201, response: JobSchema } as const
@@ -240,6 +245,12 @@ const CONTRACTS = {
     response: SearchResultSchema,
     errors: { E_BAD_REQUEST: 400, E_SOURCE_FORBIDDEN: 502, E_RATE_LIMITED: 502, E_SOURCE_UNAVAILABLE: 502 }
   },
+  hubAccount: {
+    summary: 'Ask the hub whose token it is; nothing is stored',
+    body: HubAccountBodySchema,
+    response: HubAccountResultSchema,
+    errors: { E_BAD_REQUEST: 400, E_SOURCE_FORBIDDEN: 502, E_RATE_LIMITED: 502, E_SOURCE_UNAVAILABLE: 502 }
+  },
   verify: {
     summary: 'Re-hash a model, a blob, or the whole store',
     body: VerifyBodySchema,
@@ -271,6 +282,28 @@ const CONTRACTS = {
     params: BlobParams,
     response: RemovedModelSchema,
     errors: { E_BAD_REQUEST: 400, E_UNKNOWN_REF: 404 }
+  },
+  tags: {
+    summary: 'The tags of the store, or of one repository',
+    query: Type.Object({ repo: Type.Optional(text('`ns/name`')) }),
+    response: TagListSchema,
+    errors: { E_BAD_REQUEST: 400 }
+  },
+  tag: {
+    summary: 'The index that a tag names',
+    ...TAG,
+    errors: TAG_ERRORS
+  },
+  setTag: {
+    summary: 'Give an index a tag; one of that name moves',
+    ...TAG,
+    body: TagBodySchema,
+    errors: { ...TAG_ERRORS, E_NO_INDEX: 404, E_INVALID_INDEX: 500 }
+  },
+  removeTag: {
+    summary: 'Remove a tag; the answer says what it named',
+    ...TAG,
+    errors: TAG_ERRORS
   },
   gc: {
     summary: 'Remove blobs that nothing needs any more',

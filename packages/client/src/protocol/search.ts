@@ -37,3 +37,12 @@ export const SearchQuerySchema = Type.Object({
   cursor: Type.Optional(text('`next` of the previous page'))
 })
 export type SearchQuery = Type.Static<typeof SearchQuerySchema>
+
+/** `POST /v1/hub/account` (additive). */
+export const HubAccountResultSchema = named('HubAccountResult', {
+  endpoint: text('the hub that was asked'),
+  name: Type.Optional(text('of the account; absent where the hub does not tell it')),
+  variable: Type.Optional(text("the variable of the daemon's environment that has its token now")),
+  file: Type.Optional(text('the file that its token is read from; absent if a variable has it, or no file is read'))
+})
+export type HubAccountResult = Type.Static<typeof HubAccountResultSchema>

@@ -69,6 +69,8 @@ export const CatalogStatusSchema = named('CatalogStatus', {
 })
 export type CatalogStatus = Type.Static<typeof CatalogStatusSchema>
 
+const leftovers = (description: string) => Type.Object({ files: count(), bytes: bytes() }, { description })
+
 /** `GET /v1/status` (additive). */
 export const StatusSchema = named('Status', {
   pid: Type.Integer(),
@@ -82,7 +84,9 @@ export const StatusSchema = named('Status', {
     bytes: bytes(),
     freeBytes: Type.Optional(bytes()),
     maxBytes: Type.Optional(bytes('`[store] max_bytes`')),
-    minFreeBytes: Type.Optional(bytes('`[store] min_free`; absent for 0'))
+    minFreeBytes: Type.Optional(bytes('`[store] min_free`; absent for 0')),
+    unfinished: Type.Optional(leftovers('what was written of downloads that have not ended; absent without any')),
+    quarantined: Type.Optional(leftovers('corrupt blobs that were moved aside; absent without any'))
   }),
   swarm: SwarmStatusSchema,
   catalog: Type.Optional(CatalogStatusSchema),

@@ -27,7 +27,12 @@ export const ViewBodySchema = named('ViewBody', {
   ref: RefSchema,
   layout: Type.Optional(ViewLayoutSchema),
   mode: Type.Optional(ViewModeSchema),
-  path: Type.Optional(text('absolute; absent, or an earlier view. Without it: the managed view of the artifact')),
+  path: Type.Optional(
+    text('absolute; absent, an empty folder, or an earlier view. Without it: the managed view of the artifact')
+  ),
+  replace: Type.Optional(
+    flag('false: an earlier view of another model at `path` stays, and the request is refused (additive)')
+  ),
   holdSeconds: Type.Optional(
     Type.Integer({
       minimum: 1,

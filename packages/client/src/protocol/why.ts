@@ -12,6 +12,7 @@ export const WithheldSchema = named('Withheld', {
     'marked',
     'unproven',
     'unknown-access',
+    'malformed',
     'unsigned'
   ]),
   reason: text('for people')
@@ -34,6 +35,7 @@ export const WhyResultSchema = named('WhyResult', {
   by: Type.Optional(text('`hub-token`, `registry-login` or `webseed-key`')),
   confirmedPublicAt: Type.Optional(TimestampSchema),
   unproven: Type.Optional(Type.Array(text('a file'))),
+  malformed: Type.Optional(Type.Array(text('a file that no runtime can load'))),
   marked: Type.Optional(flag('whoever exported it marked it as not for others')),
   decision: Type.Optional(
     Type.Object({

@@ -6,7 +6,7 @@ import { endConnectionWith } from '../http/connection.ts'
 import { envelope, sendJson } from '../http/envelope.ts'
 import { RouteTable } from '../http/route-table.ts'
 import { createHttpServer, type ServerOptions } from '../http/server.ts'
-import type { Log } from '../log.ts'
+import type { Log } from '../library/log.ts'
 import type { ApiRoute } from './route.ts'
 import { toWireError, type WireError } from './wire-error.ts'
 

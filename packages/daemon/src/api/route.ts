@@ -1,8 +1,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Route } from '@svc/client/protocol'
 import type { Static, TObject, TSchema } from 'typebox'
+import type { DeepReadonly } from '../deep-readonly.ts'
 import { JSON_TYPE, sendJson } from '../http/envelope.ts'
-import type { Log } from '../log.ts'
+import type { Log } from '../library/log.ts'
 import { readJsonBody } from './body.ts'
 import { readQuery } from './query.ts'
 
@@ -21,7 +22,7 @@ export interface RouteRequest<R extends Route> {
 }
 
 export type RouteResponse<R extends Route> = R extends { readonly response: infer S extends TSchema }
-  ? Static<S>
+  ? DeepReadonly<Static<S>>
   : never
 
 /** The HTTP objects of a call, for responses that are not JSON. */

@@ -7,6 +7,7 @@ import { modelRoutes } from './routes/models.ts'
 import { sharingRoutes } from './routes/sharing.ts'
 import { snapshotRoutes } from './routes/snapshots.ts'
 import { statusRoute } from './routes/status.ts'
+import { tagRoutes } from './routes/tags.ts'
 import { viewRoutes } from './routes/views.ts'
 
 /** The dependencies of all routes together. Each resource's file declares its own. */
@@ -17,6 +18,7 @@ export type ApiDeps = Parameters<typeof blobRoutes>[0] &
   Parameters<typeof sharingRoutes>[0] &
   Parameters<typeof snapshotRoutes>[0] &
   Parameters<typeof statusRoute>[0] &
+  Parameters<typeof tagRoutes>[0] &
   Parameters<typeof viewRoutes>[0]
 
 /**
@@ -31,5 +33,6 @@ export const apiRoutes = (deps: ApiDeps): Readonly<Record<RouteId, ApiRoute>> =>
   ...sharingRoutes(deps),
   ...snapshotRoutes(deps),
   status: statusRoute(deps),
+  ...tagRoutes(deps),
   ...viewRoutes(deps)
 })

@@ -10,8 +10,10 @@ import { RefError } from '@svc/ref'
 import { SwarmError, type SwarmErrorCode } from '@svc/swarm'
 import { SwarmV1Error, type SwarmV1ErrorCode } from '@svc/swarm-v1'
 import { ViewError, type ViewErrorCode } from '@svc/view/view-error'
+import { advised } from '../advice.ts'
 import { DaemonError } from '../errors.ts'
 import { envelope } from '../http/envelope.ts'
+import { LibraryError, type LibraryErrorCode } from '../library/library-error.ts'
 import { UnreadableStateError } from '../library/strict.ts'
 
 /** An error in the form of a response or of a failed job. */
@@ -102,6 +104,7 @@ const VIEW = {
   E_BAD_TAR: 'E_CORRUPTION',
   E_BAD_TARGET: 'E_BAD_REQUEST',
   E_NOT_A_VIEW: 'E_BAD_REQUEST',
+  E_TAKEN: 'E_BAD_REQUEST',
   E_NOT_LINKABLE: 'E_BAD_REQUEST',
   E_NO_MATCH: DEFECT,
   E_AMBIGUOUS: DEFECT,
@@ -112,6 +115,42 @@ const VIEW = {
   E_ABORTED: { code: 'E_ABORTED', status: 409, message: () => 'a request to remove the view cancelled it' }
 } as const satisfies Record<ViewErrorCode, Rule<ViewError>>
 
+const LIBRARY = {
+  E_PARSE: 'E_PARSE',
+  E_LENGTH: 'E_LENGTH',
+  E_UNKNOWN_REF: 'E_UNKNOWN_REF',
+  E_AMBIGUOUS_SELECTOR: 'E_AMBIGUOUS_SELECTOR',
+  E_NO_MEMBER: 'E_NO_MEMBER',
+  E_PIN_MISMATCH: 'E_PIN_MISMATCH',
+  E_INVALID: 'E_BAD_REQUEST',
+  E_NOT_FOUND: 'E_NOT_FOUND',
+  E_NO_INDEX: 'E_NO_INDEX',
+  E_INVALID_INDEX: 'E_INVALID_INDEX',
+  E_CORRUPTION: 'E_CORRUPTION',
+  E_NO_QUANT: { code: 'E_NO_MEMBER', status: 404 },
+  E_NOT_IMPORTABLE: 'E_NOT_IMPORTABLE',
+  E_BAD_LISTING: { code: 'E_NOT_IMPORTABLE', status: 502 },
+  E_SOURCE_NOT_REGULAR: 'E_SOURCE_NOT_REGULAR',
+  E_SOURCE_UNAVAILABLE: 'E_SOURCE_UNAVAILABLE',
+  E_SOURCE_FORBIDDEN: 'E_SOURCE_FORBIDDEN',
+  E_RATE_LIMITED: 'E_RATE_LIMITED',
+  E_KEPT: 'E_KEPT',
+  E_NO_SPACE: 'E_NO_SPACE',
+  E_ABORTED: 'E_ABORTED',
+  E_LIMIT: { code: 'E_RATE_LIMITED', status: 503 },
+  E_CLOSED: 'E_SHUTTING_DOWN',
+  E_IO: 'E_INTERNAL',
+  E_LOCKED: DEFECT,
+  E_OTHER_STORE: DEFECT,
+  E_NO_STORE: DEFECT,
+  E_UNFINISHED_COPY: DEFECT,
+  E_ROOT: DEFECT,
+  E_TRUST: DEFECT
+} as const satisfies Record<
+  LibraryErrorCode,
+  ErrorCode | typeof DEFECT | { readonly code: ErrorCode; readonly status: number }
+>
+
 /**
  * Maps any thrown value to a code of the table. An unexpected error is `E_INTERNAL` with a constant message: its text
  * may contain a path, a header or a secret, so it is only logged (spec http.12).
@@ -121,6 +160,7 @@ export function toWireError(error: unknown): WireError {
     const { code, message, status, candidates } = error
     return wire(code, message, { status, candidates, hidden: code === 'E_INTERNAL' })
   }
+  if (error instanceof LibraryError) return ofLibrary(error)
   if (error instanceof RefError) {
     return wire(error.code, error.message, { candidates: error.candidates.length > 0 ? error.candidates : undefined })
   }
@@ -148,6 +188,15 @@ const wire = (
   envelope: envelope(code, message, more.candidates),
   hidden: more.hidden ?? false
 })
+
+/** The library's message, with the commands and calls that help. */
+function ofLibrary(error: LibraryError): WireError {
+  const rule: (typeof LIBRARY)[LibraryErrorCode] | undefined = LIBRARY[error.code]
+  if (rule === undefined || rule === DEFECT) return unforeseen(error)
+  const { candidates } = error
+  if (typeof rule !== 'string') return wire(rule.code, advised(error), { status: rule.status, candidates })
+  return wire(rule, advised(error), { candidates, hidden: rule === 'E_INTERNAL' })
+}
 
 /** `rule` is undefined when a worker thread sent a code that its library does not have. */
 function byRule<E extends Error>(rule: Rule<E> | undefined, error: E): WireError {

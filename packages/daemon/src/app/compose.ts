@@ -1,45 +1,30 @@
-import { join } from 'node:path'
-import { CasError, type DiskBlobStore, type DiskStoreOptions, openDiskStore, withLease } from '@svc/cas'
+import { type DiskBlobStore, type DiskStoreOptions, withLease } from '@svc/cas'
 import type { Job } from '@svc/client/protocol'
 import type { Clock } from '@svc/internal-clock'
 import { holdOffOnNetworkFileSystem, loadFilePort } from '@svc/internal-files'
 import type { Sha256Digest } from '@svc/ref'
 import { toWireError } from '../api/wire-error.ts'
 import type { DaemonConfig } from '../config/config.ts'
-import { StartError } from '../errors.ts'
+import { ConfigError, StartError } from '../errors.ts'
 import { Listeners } from '../http/traffic.ts'
 import { Importer } from '../import/importer.ts'
-import { Copies } from '../jobs/copies.ts'
-import { Evictions } from '../jobs/evict.ts'
+import { ImportJobs } from '../jobs/import-jobs.ts'
 import { JobRegistry } from '../jobs/registry.ts'
-import { Room } from '../jobs/room.ts'
-import { SourcesFiller } from '../jobs/sources-filler.ts'
 import type { JobErrors } from '../jobs/tracked-job.ts'
-import { Arrivals } from '../library/arrivals.ts'
-import { Artifacts } from '../library/artifacts.ts'
-import { ComingModels } from '../library/coming.ts'
-import { Documents } from '../library/documents.ts'
-import { Holdings } from '../library/holdings.ts'
-import { LeafLayers } from '../library/leaf-layers.ts'
-import { Members } from '../library/members.ts'
-import { endMove, requireComplete } from '../library/move-marker.ts'
-import { Needed } from '../library/needed.ts'
-import { NewerCommits } from '../library/newer-commits.ts'
+import { composeLibrary } from '../library/compose-library.ts'
+import { DocumentReader } from '../library/document-calls.ts'
+import { LibraryError } from '../library/library-error.ts'
+import type { Log } from '../library/log.ts'
 import { Removals } from '../library/removal.ts'
-import { ReplacedFiles, STATE_FOLDERS } from '../library/replace.ts'
-import { Repos } from '../library/repos.ts'
-import { Resolver } from '../library/resolve.ts'
-import { SignedModels } from '../library/signed-models.ts'
-import { Snapshots } from '../library/snapshots.ts'
-import { Superseded } from '../library/superseded.ts'
 import { TrustRules } from '../library/trust.ts'
-import { Usage } from '../library/usage.ts'
-import { Views } from '../library/views.ts'
-import { WantedBlobs } from '../library/wanted-blobs.ts'
-import type { Log } from '../log.ts'
 import { Offload, STRANGERS_HEAP_MIB } from '../offload/pool.ts'
+import { Copies } from '../operations/copies.ts'
+import { Evictions } from '../operations/evict.ts'
+import { Room, type RoomDeps } from '../operations/room.ts'
+import { SourcesFiller } from '../operations/sources-filler.ts'
 import { LocalImports } from '../sources/local/local-imports.ts'
 import { OciImports } from '../sources/oci/oci-imports.ts'
+import { openStore } from '../store-opening.ts'
 import { SharingChoices } from '../swarm/sharing-choices.ts'
 import type { NetworkFactories } from './networks.ts'
 
@@ -55,28 +40,6 @@ export type Services = Awaited<ReturnType<typeof composeServices>>
 /** The parts of a store that tests replace. */
 type StoreReplacements = Pick<DiskStoreOptions, 'filePort' | 'hashThreads'>
 
-/** @throws StartError */
-async function openStore(
-  { root, expect }: DaemonConfig['store'],
-  clock: Clock,
-  { filePort, hashThreads }: StoreReplacements
-): Promise<DiskBlobStore> {
-  try {
-    return await openDiskStore({
-      root,
-      clock,
-      expectedId: expect,
-      folders: STATE_FOLDERS,
-      ...(filePort && { filePort }),
-      ...(hashThreads !== undefined && { hashThreads })
-    })
-  } catch (cause) {
-    if (!(cause instanceof CasError)) throw cause
-    const key = cause.code === 'E_OTHER_STORE' ? `[store] expect = "${expect}": ` : ''
-    throw new StartError(`${key}the store ${root} cannot be opened: ${cause.message}`, { cause })
-  }
-}
-
 /** Opens store and state under the root's lock, and connects the objects that work on them. @throws StartError */
 export async function composeContext(
   config: DaemonConfig,
@@ -86,58 +49,53 @@ export async function composeContext(
   replaced: StoreReplacements = {}
 ) {
   const { root } = config.store
-  await requireComplete(root)
-  const trust = await TrustRules.open(config.trust)
-  const store = await openStore(config.store, clock, replaced)
+  const trust = await openTrust(config.trust)
+  const { filePort, hashThreads } = replaced
+  const onForgotten = (problem: string): void => log.warn({ problem }, 'it is not remembered which store the root has')
+  const parts = { clock, onForgotten, ...(filePort && { filePort }), ...(hashThreads !== undefined && { hashThreads }) }
+  const store = await openStore(config.store, parts)
   if (store.isNew) log.info({ root: store.root, id: store.id }, 'found no store: created a new one')
   const offload = new Offload()
+  const documentReader = new DocumentReader()
   const strangersOffload = new Offload({ oldMib: STRANGERS_HEAP_MIB })
   try {
-    await endMove(store.root)
-    const port = await loadFilePort(replaced.filePort)
-    const files = await ReplacedFiles.open(join(store.root, 'state'), port, () => store.requireRoot())
-    const repos = new Repos(store.root, files)
-    const artifacts = new Artifacts(store.root, files, clock)
-    const documents = new Documents(store, port)
     const library = {
-      clock,
       config,
-      log,
       version,
-      trust,
-      signed: new SignedModels({ store, documents, trust, clock, log }),
-      store,
-      repos,
-      artifacts,
-      documents,
+      documentReader,
       offload,
       strangersOffload,
-      resolver: new Resolver(repos, documents),
-      leafLayers: await LeafLayers.open(store, offload, port),
-      usage: await Usage.open(store, clock),
-      newer: new NewerCommits(),
-      superseded: new Superseded(),
-      wanted: new WantedBlobs(),
-      coming: new ComingModels()
+      ...(await composeLibrary({ store, trust, clock, log, version, offload, documentReader, filePort }))
     }
-    const views = await Views.open({ ...library, files })
-    const needed = new Needed({ ...library, views })
-    const snapshots = new Snapshots({ ...library, files, needed })
-    const members = new Members(library)
-    const holdings = new Holdings({ ...library, arrivals: new Arrivals(store.root, files) })
     const jobs = jobRegistry(clock, log, store)
-    const room = new Room({ ...library, needed, jobs })
-    const importer = new Importer({ ...library, holdings, room, jobs })
+    const room = composeRoom({ ...library, limits: config.store }, jobs)
+    const importer = new Importer({ ...library, room })
     /** Allows the daemon's reads on the event loop's thread again, if its store is on a network file system. */
-    const endHoldOff = await holdOffOnNetworkFileSystem(port, store.root)
-    const work = { jobs, room, importer, endHoldOff, listeners: new Listeners() }
-    return { ...library, views, needed, snapshots, members, holdings, ...work }
+    const endHoldOff = await holdOffOnNetworkFileSystem(await loadFilePort(filePort), store.root)
+    const importJobs = new ImportJobs(jobs, importer)
+    const work = { jobs, room, importer, importJobs, endHoldOff, listeners: new Listeners() }
+    return { ...library, ...work }
   } catch (cause) {
     await store.close()
     if (cause instanceof StartError) throw cause
     throw new StartError(`the state below ${root} cannot be opened: ${(cause as Error).message}`, { cause })
   }
 }
+
+/** @throws ConfigError naming the rule and the file */
+async function openTrust(rules: DaemonConfig['trust']): Promise<TrustRules> {
+  try {
+    return await TrustRules.open(rules)
+  } catch (cause) {
+    throw cause instanceof LibraryError ? new ConfigError(cause.message, { cause }) : cause
+  }
+}
+
+const composeRoom = (deps: Omit<RoomDeps, 'inBackground'>, jobs: JobRegistry): Room =>
+  new Room({
+    ...deps,
+    inBackground: (evict) => jobs.start({ kind: 'evict', ref: 'all' }, async (work) => ({ result: await evict(work) }))
+  })
 
 const jobRegistry = (clock: Clock, log: Log, store: DiskBlobStore): JobRegistry =>
   new JobRegistry(jobErrors(log), {
@@ -174,7 +132,7 @@ async function composeNetworks(context: DaemonContext, factories: NetworkFactori
     await catalog?.withhold(digest)
     await context.views.lent.end(digest)
   }
-  const removals = new Removals({ ...context, onUnneeded })
+  const removals = new Removals({ ...context, running: context.jobs, onUnneeded })
   const filler = new SourcesFiller({ ...context, source: hub?.copies, swarm: swarm?.filler })
   const witnesses = [hub?.copies, ...(swarm?.copies ?? [])].filter((each) => each !== undefined)
   const copies = new Copies({ ...context, witnesses })
@@ -189,9 +147,17 @@ async function composeNetworks(context: DaemonContext, factories: NetworkFactori
     await swarm?.withhold(digest)
     await catalog?.withhold(digest)
   }
-  const evictions = new Evictions({ ...context, copies, onUnneeded, onKept: onWithheld })
+  const { proofMs } = context.config.store
+  const evictions = new Evictions({
+    ...context,
+    running: context.jobs,
+    proofMs,
+    copies,
+    onUnneeded,
+    onKept: onWithheld
+  })
   context.room.open({ evictions, copies })
-  const local = new LocalImports({ ...context, confirmation: hub?.confirmation })
+  const local = new LocalImports({ ...context, confirmPublic: hub?.confirmPublic })
   const oci = new OciImports(context, () => local.seedLocal)
   const sharing = new SharingChoices({ ...context, swarm, catalog })
   return { local, swarm, hub, catalog, oci, removals, filler, evictions, onWithheld, sharing }
@@ -199,7 +165,20 @@ async function composeNetworks(context: DaemonContext, factories: NetworkFactori
 
 /** Closes everything; the root's lock is released last. */
 export async function closeAll(context: DaemonContext, services: Services | undefined): Promise<void> {
-  const { log, offload, strangersOffload, store, usage, views, snapshots, room, endHoldOff } = context
+  const {
+    log,
+    offload,
+    strangersOffload,
+    documentReader,
+    trust,
+    store,
+    usage,
+    views,
+    snapshots,
+    readerLeases,
+    room,
+    endHoldOff
+  } = context
   room.close()
   for (const name of ['swarm', 'hub', 'catalog'] as const) {
     await services?.[name]?.close().catch((error: unknown) => {
@@ -210,7 +189,8 @@ export async function closeAll(context: DaemonContext, services: Services | unde
   await snapshots.close()
   await views.close()
   await usage.close()
-  await Promise.all([offload, strangersOffload].map((each) => each.close()))
+  readerLeases.close()
+  await Promise.all([offload, strangersOffload, documentReader, trust].map((each) => each.close()))
   endHoldOff()
   await store.close()
 }

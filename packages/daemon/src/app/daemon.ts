@@ -8,14 +8,14 @@ import { createApp } from '../api/app.ts'
 import { ownRoutes } from '../api/own-routes.ts'
 import { statusOf } from '../api/routes/status.ts'
 import { apiRoutes } from '../api/routes.ts'
-import { tagRoute } from '../api/tag-route.ts'
 import { type DaemonConfig, mergeConfig } from '../config/config.ts'
 import type { FileConfig } from '../config/keys.ts'
 import { DaemonError, StartError } from '../errors.ts'
 import type { GuardedListener } from '../http/guarded-listener.ts'
 import type { ServerOptions } from '../http/server.ts'
+import type { Log } from '../library/log.ts'
 import { requireStore, StoreWatch, storeProblem } from '../library/store-presence.ts'
-import { createLog, type Log } from '../log.ts'
+import { createLog } from '../log.ts'
 import { checkSocket, claimSocket, listenOnDescriptor, runtimePathFor, type SocketChoice } from '../socket/claim.ts'
 import { KeptSocket } from '../socket/keep.ts'
 import { closeAll, composeContext, composeServices, type DaemonContext, type Services } from './compose.ts'
@@ -120,7 +120,7 @@ export async function startInspected(options: InspectedOptions): Promise<Inspect
       clock,
       ...options.http,
       traffic: listeners.add('api'),
-      more: [tagRoute(root, context), ...ownRoutes({ figures: text, isStopping, problem })],
+      more: ownRoutes({ figures: text, isStopping, problem }),
       refuse: ({ method = '', url = '' }) => {
         requireStore(context.store, url)
         const cancels = method === 'DELETE' && url.startsWith('/v1/jobs/')
@@ -206,7 +206,7 @@ function running(started: Started): InspectedDaemon {
     await metrics?.close()
     figures.close()
     await closeAll(context, services)
-    log.info('stopped')
+    log.info({}, 'stopped')
   }
   return {
     socketPath: kept.path,

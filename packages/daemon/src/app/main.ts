@@ -1,22 +1,28 @@
 #!/usr/bin/env node
+import { Output } from '@svc/internal-terminal'
+import { advised } from '../advice.ts'
 import { StartError } from '../errors.ts'
-import { type Flags, HELP, parseFlags } from '../flags.ts'
+import { type Flags, HELP, parseFlags, SEE_HELP } from '../flags.ts'
+import { LibraryError } from '../library/library-error.ts'
 import { VERSION } from './version.ts'
 
-const print = (text: string): void => void process.stdout.write(text)
+const [stdout, stderr] = [Output.stdout(), Output.stderr()]
 
 /** Loads each command when it is called: the daemon's modules are slow to import. */
 async function main(): Promise<void> {
   process.umask(0o077)
   const { argv, env } = process
   const flags = parseFlags(argv.slice(2))
-  if (flags.help) return print(HELP)
-  if (flags.version) return print(`svcd ${VERSION}\n`)
+  if (flags.help) return stdout.text(HELP)
+  if (flags.version) return stdout.line(`svcd ${VERSION}`)
   if (flags.check) {
     const { checkConfig } = await import('../commands/check.ts')
-    return print(`${(await checkConfig(flags, env)).join('\n')}\n`)
+    for (const line of await checkConfig(flags, env)) stdout.line(line)
+    return
   }
   const [command, ...words] = flags.words
+  // the daemon stops in an orderly way instead
+  if (command !== undefined) process.on('uncaughtException', fail)
   switch (command) {
     case undefined:
       return (await import('./serve.ts')).serve(flags)
@@ -25,23 +31,23 @@ async function main(): Promise<void> {
     case 'restore':
       return (await import('../commands/restore.ts')).restoreCommand(words, flags, env)
     case 'seed':
-      return print(`${await (await import('../commands/seed.ts')).seedCommand(words, flags, env)}\n`)
+      return stdout.line(await (await import('../commands/seed.ts')).seedCommand(words, flags, env))
     case 'expect':
-      return print(`${await (await import('../commands/expect.ts')).expectCommand(words, flags, env)}\n`)
+      return stdout.line(await (await import('../commands/expect.ts')).expectCommand(words, flags, env))
     case 'metrics':
     case 'health':
     case 'ready': {
-      if (words.length > 0) throw new StartError(`svcd ${command} takes no further arguments\ntry: svcd --help`)
+      if (words.length > 0) throw new StartError(`svcd ${command} takes no further arguments`, SEE_HELP)
       const { askCommand } = await import('../commands/probe.ts')
-      return print(await askCommand(command, await socketPath(flags)))
+      return stdout.text(await askCommand(command, await socketPath(flags)))
     }
     case 'tag': {
-      const { root } = (await (await import('../config/config.ts')).loadConfig(flags)).store
+      const { store } = await (await import('../config/config.ts')).loadConfig(flags)
       const { tagCommand } = await import('../commands/tag.ts')
-      return tagCommand(words, { root, socketPath: await socketPath(flags), print: (line) => print(`${line}\n`) })
+      return tagCommand(words, { store, socketPath: await socketPath(flags), print: (line) => stdout.line(line) })
     }
     default:
-      throw new StartError(`unknown command ${JSON.stringify(command)}\ntry: svcd --help`)
+      throw new StartError(`unknown command ${JSON.stringify(command)}`, SEE_HELP)
   }
 }
 
@@ -50,9 +56,13 @@ async function socketPath({ socket }: Flags): Promise<string> {
   return socket ?? defaultSocketPath(process.env, process.geteuid?.() ?? 0)
 }
 
-main().catch((error: unknown) => {
-  const { name, message, stack } = error as Error
-  const known = error instanceof StartError || name === 'DaemonError' || name === 'CopyError'
-  process.stderr.write(`svcd: ${known ? message : (stack ?? message)}\n`)
+function fail(error: unknown): never {
+  const { name, message } = error as Error
+  if (error instanceof LibraryError) stderr.line(`svcd: ${advised(error)}`)
+  else if (error instanceof StartError || name === 'CopyError') stderr.line(`svcd: ${message}`)
+  else stderr.defect('svcd', error)
+  if (error instanceof StartError && error.hint !== undefined) stderr.line(`try: ${error.hint}`)
   process.exit(error instanceof StartError ? 2 : (process.exitCode ?? 1))
-})
+}
+
+main().catch(fail)

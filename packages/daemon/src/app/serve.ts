@@ -1,7 +1,8 @@
 import { systemClock as clock } from '@svc/internal-clock'
+import { Output } from '@svc/internal-terminal'
 import { loadConfig } from '../config/config.ts'
 import type { Flags } from '../flags.ts'
-import { createLog, type Log } from '../log.ts'
+import { createLog, type ProcessLog } from '../log.ts'
 import { activatedDescriptor } from '../socket/claim.ts'
 import { type RunningDaemon, startDaemon } from './daemon.ts'
 
@@ -10,7 +11,7 @@ const QUICK_STOP_MS = 1_000
 
 /** Runs the daemon until a signal ends it. @throws StartError */
 export async function serve(flags: Flags): Promise<void> {
-  const log = createLog(flags.logLevel, flags.logFormat ?? (process.stderr.isTTY ? 'text' : 'json'))
+  const log = createLog(flags.logLevel, flags.logFormat ?? (Output.stderr().isTerminal ? 'text' : 'json'))
   const config = await loadConfig(flags)
   const descriptor = flags.socket === undefined ? activatedDescriptor(process.env) : undefined
   let started: Promise<RunningDaemon> | undefined
@@ -46,7 +47,7 @@ export async function serve(flags: Flags): Promise<void> {
  * uncaught exception no invariant can be relied on: it is logged, and the daemon stops in an orderly way, so that its
  * service manager restarts it.
  */
-function watchDefects(log: Log, stop: () => void): void {
+function watchDefects(log: ProcessLog, stop: () => void): void {
   process.on('unhandledRejection', (error) => log.error({ err: error }, 'a defect: unhandled rejection'))
   process.on('uncaughtException', (error) => {
     log.fatal({ err: error }, 'a defect: uncaught exception')

@@ -5,15 +5,18 @@ import { type Clock, systemClock } from '@svc/internal-clock'
 const TIMEOUT_MS = 10_000
 const MAX_ANSWER_BYTES = 16 << 20
 
-/** Asks the daemon at a socket: GET, or POST with a `body`. @throws Error when no whole answer comes in time */
+/** Asks the daemon at a socket; GET unless another method is given. @throws Error when no whole answer comes in time */
 export function askSocket(
   socketPath: string,
   path: string,
-  { body, clock = systemClock }: { readonly body?: string; readonly clock?: Clock } = {}
+  {
+    method = 'GET',
+    body = '',
+    clock = systemClock
+  }: { readonly method?: string; readonly body?: string; readonly clock?: Clock } = {}
 ): Promise<{ readonly status: number; readonly text: string }> {
   return new Promise((resolve, reject) => {
-    const headers = { Host: 'svcd', 'Content-Length': Buffer.byteLength(body ?? '') }
-    const method = body === undefined ? 'GET' : 'POST'
+    const headers = { Host: 'svcd', 'Content-Length': Buffer.byteLength(body) }
     const call = request({ socketPath, path, method, headers, agent: false }, (response) => {
       const chunks: Buffer[] = []
       let sizeBytes = 0

@@ -1,6 +1,6 @@
 import { defaultSocketPath } from '@svc/client/protocol'
 import { configuredAddress } from '../config/address.ts'
-import { configPath, type DaemonConfig, type Environment, mergeConfig } from '../config/config.ts'
+import { configPath, type DaemonConfig, type Environment, programConfig } from '../config/config.ts'
 import { readConfigFile } from '../config/file.ts'
 import { CONFIG_KEYS, type FileConfig } from '../config/keys.ts'
 import { S3_KEYS, s3KeysOf } from '../config/s3-keys.ts'
@@ -8,21 +8,23 @@ import { TRUST_KEYS } from '../config/trust.ts'
 import { WEBSEED_KEYS } from '../config/webseed.ts'
 import type { Flags } from '../flags.ts'
 import { TrustRules } from '../library/trust.ts'
+import { lookAtStore } from '../store-opening.ts'
 import { WebseedKeys } from '../swarm/webseed-keys.ts'
 
 /**
  * The output of `svcd --check`: where the configuration was read from, the paths of store and socket and what set them,
  * each key of the file, and which environment variables override it. Of the hub token it only says whether it is set.
- * @throws ConfigError, StartError for everything in the configuration that would prevent a start
+ * @throws ConfigError, StartError for everything that would prevent a start, but a daemon that runs already
  */
 export async function checkConfig(flags: Flags, env: Environment): Promise<string[]> {
   const { file, required } = configPath(flags, env)
   const written = await readConfigFile(file, required)
-  const config = mergeConfig(written, flags, env)
+  const config = programConfig(written, flags, env)
   checkAddresses(config)
   await s3KeysOf(config.mirror)?.read(S3_KEYS)
   await new WebseedKeys(config.webseedKeys, env).check()
   await TrustRules.open(config.trust)
+  const { problem } = await lookAtStore(config.store)
   const keys = keysOf(written)
   const origin =
     keys.length > 0 ? `${file} (${keys.length} ${keys.length === 1 ? 'key' : 'keys'})` : `${file} (${none(written)})`
@@ -39,6 +41,7 @@ export async function checkConfig(flags: Flags, env: Environment): Promise<strin
         `webseed        ${base.href}, signed with the key ${credentialsFile === undefined ? 'of the environment' : `in ${credentialsFile}`}`
     ),
     ...keys.map((key) => `  ${key}`),
+    ...(problem === undefined ? [] : [`remembered     nothing: ${problem}`]),
     'the configuration is fine'
   ]
 }

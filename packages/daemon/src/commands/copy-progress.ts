@@ -1,6 +1,7 @@
 import { type Clock, systemClock } from '@svc/internal-clock'
-import { spokenBytes } from '../errors.ts'
+import { Output } from '@svc/internal-terminal'
 import type { Flags } from '../flags.ts'
+import { spokenBytes } from '../library/library-error.ts'
 import type { CopyProgress } from './store-copy.ts'
 
 /** The progress of a copy of blobs, and its current step. */
@@ -14,44 +15,47 @@ const LOG_EVERY_MS = 5_000
 
 /** Progress on standard error: a line that is drawn again on a terminal, a line now and then in a log. */
 function copyProgress(
-  output: NodeJS.WriteStream,
+  output: Output,
   { quiet, json }: Pick<Flags, 'quiet' | 'json'>,
   clock: Clock = systemClock
-): { readonly tell: (progress: CopyReport) => void; readonly end: () => void } {
+): (progress: CopyReport) => void {
   const silent = quiet || json
-  const terminal = output.isTTY === true
+  const everyMs = output.isTerminal ? TERMINAL_EVERY_MS : LOG_EVERY_MS
   let last = Number.NEGATIVE_INFINITY
   let phase: string | undefined
-  let open = false
-  return {
-    tell(progress) {
-      const now = clock.monotonic()
-      if (silent || (phase === progress.phase && now - last < (terminal ? TERMINAL_EVERY_MS : LOG_EVERY_MS))) return
-      ;[last, phase] = [now, progress.phase]
-      const { blobsDone, blobsTotal, bytesDone, bytesTotal } = progress
-      const line = `${phase} ${blobsDone} of ${blobsTotal} blobs, ${spokenBytes(bytesDone)} of ${spokenBytes(bytesTotal)}`
-      output.write(terminal ? `\r\u001b[K${line}` : `${line}\n`)
-      open = terminal
-    },
-    end: () => void (open && output.write('\n'))
+  return (progress) => {
+    const now = clock.monotonic()
+    if (silent || (phase === progress.phase && now - last < everyMs)) return
+    ;[last, phase] = [now, progress.phase]
+    const { blobsDone, blobsTotal, bytesDone, bytesTotal } = progress
+    const line = `${phase} ${blobsDone} of ${blobsTotal} blobs, ${spokenBytes(bytesDone)} of ${spokenBytes(bytesTotal)}`
+    if (output.isTerminal) output.draw([line])
+    else output.line(line)
   }
+}
+
+/** What a copy tells at its end: the lines, or with --json the document. */
+export interface CopyOutcome {
+  readonly lines: readonly string[]
+  readonly document: unknown
 }
 
 /** Runs a copy, and prints its result; if a signal stops it, prints `advice`, with exit code 130. */
 export async function stoppably(
   flags: Flags,
   advice: string,
-  copy: (signal: AbortSignal, tell: (progress: CopyReport) => void) => Promise<string>
+  copy: (signal: AbortSignal, tell: (progress: CopyReport) => void) => Promise<CopyOutcome>
 ): Promise<void> {
   const stop = new AbortController()
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => stop.abort())
-  const progress = copyProgress(process.stderr, flags)
+  const [stdout, stderr] = [Output.stdout(), Output.stderr()]
   try {
-    const text = await copy(stop.signal, progress.tell).finally(progress.end)
-    process.stdout.write(text)
+    const { lines, document } = await copy(stop.signal, copyProgress(stderr, flags)).finally(() => stderr.draw([]))
+    if (flags.json) stdout.document(document)
+    else for (const line of lines) stdout.line(line)
   } catch (error) {
     if (!stop.signal.aborted) throw error
-    process.stderr.write(`svcd: stopped; ${advice}\n`)
+    stderr.line(`svcd: stopped; ${advice}`)
     process.exitCode = 130
   }
 }

@@ -3,7 +3,8 @@ import { dirname, join, resolve, sep } from 'node:path'
 import type { DiskBlobStore } from '@svc/cas'
 import { makeFolders } from '@svc/internal-files'
 import { StartError } from '../errors.ts'
-import { readMoveMarker } from '../library/move-marker.ts'
+import type { StorePlace } from '../library/opening.ts'
+import { lookAtStore, readMoveMarker } from '../store-opening.ts'
 
 /** The two roots of a move, absolute and without links. */
 export interface MovePlaces {
@@ -12,10 +13,9 @@ export interface MovePlaces {
 }
 
 /** Checks both places: the new one must be absent, empty, or left by an earlier attempt. @throws StartError */
-export async function checkPlaces(fromPath: string, toPath: string): Promise<MovePlaces> {
-  const from = await realpath(fromPath).catch(() => resolve(fromPath))
-  if ((await kind(join(from, 'format'))) !== 'file')
-    throw new StartError(`there is no store at ${from}: nothing to move`)
+export async function checkPlaces(store: StorePlace, toPath: string): Promise<MovePlaces> {
+  await lookAtStore(store, { mayMake: false })
+  const from = await realpath(store.root)
   const to = await realOf(resolve(toPath))
   if (to === from) throw new StartError(`the store is at ${to} already`)
   if (to.startsWith(from + sep)) throw new StartError(`${to} lies inside the store ${from}; choose a folder outside`)

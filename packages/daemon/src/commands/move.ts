@@ -1,8 +1,9 @@
 import { CasError } from '@svc/cas'
 import { configPath, type Environment, loadConfig } from '../config/config.ts'
 import { checkKeyWritable, writeKey } from '../config/edit.ts'
-import { StartError, spokenBytes } from '../errors.ts'
+import { StartError } from '../errors.ts'
 import type { Flags } from '../flags.ts'
+import { spokenBytes } from '../library/library-error.ts'
 import { stoppably } from './copy-progress.ts'
 import { checkPlaces } from './move-places.ts'
 import { CopyError } from './store-copy.ts'
@@ -15,7 +16,7 @@ import { type MoveResult, moveStore } from './store-move.ts'
 export async function moveCommand(words: readonly string[], flags: Flags, env: Environment): Promise<void> {
   const [to, ...rest] = words
   if (to === undefined || to === '' || rest.length > 0) throw new StartError('usage: svcd move DIR')
-  const from = (await loadConfig(flags, env)).store.root
+  const from = (await loadConfig(flags, env)).store
   const places = await checkPlaces(from, to)
   const { file } = configPath(flags, env)
   const named = flags.root !== undefined ? '--root' : env.SVC_ROOT ? 'SVC_ROOT' : undefined
@@ -32,9 +33,8 @@ export async function moveCommand(words: readonly string[], flags: Flags, env: E
           if (named === undefined) await writeKey(file, { store: { root } })
         }
       })
-      return flags.json
-        ? `${JSON.stringify({ ...result, configuration: named === undefined ? file : null })}\n`
-        : `${report(result, named, file).join('\n')}\n`
+      const document = { ...result, configuration: named === undefined ? file : null }
+      return { lines: report(result, named, file), document }
     } catch (error) {
       throw error instanceof CasError ? new CopyError(`${error.message}; ${goOn}`, { cause: error }) : error
     }

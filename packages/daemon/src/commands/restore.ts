@@ -1,7 +1,8 @@
 import { CasError } from '@svc/cas'
 import { type Environment, loadConfig } from '../config/config.ts'
-import { StartError, spokenBytes } from '../errors.ts'
+import { StartError } from '../errors.ts'
 import type { Flags } from '../flags.ts'
+import { spokenBytes } from '../library/library-error.ts'
 import { stoppably } from './copy-progress.ts'
 import { CopyError } from './store-copy.ts'
 import { type RestoreOptions, restoreStore } from './store-restore.ts'
@@ -26,11 +27,14 @@ export async function restoreCommand(words: readonly string[], flags: Flags, env
         )
       const { incomplete } = flags
       const onProgress: RestoreOptions['onProgress'] = (counts) => tell({ phase: 'restoring', ...counts })
-      const result = await restoreStore({ backup, from: source.name, root: store.root, incomplete, signal, onProgress })
-      const lost = result.damaged.map((key) => `  not restored: ${key}\n`).join('')
-      return flags.json
-        ? `${JSON.stringify(result)}\n`
-        : `the store ${storeId} of ${result.createdAt} is at ${result.root}: ${result.blobs} blobs, ${spokenBytes(result.bytes)}, each verified\n${lost}`
+      const { root, memory, isNew } = store
+      const place = { root, memory, isNew }
+      const result = await restoreStore({ backup, from: source.name, ...place, incomplete, signal, onProgress })
+      const lines = [
+        `the store ${storeId} of ${result.createdAt} is at ${result.root}: ${result.blobs} blobs, ${spokenBytes(result.bytes)}, each verified`,
+        ...result.damaged.map((key) => `  not restored: ${key}`)
+      ]
+      return { lines, document: result }
     } finally {
       await source.close()
     }

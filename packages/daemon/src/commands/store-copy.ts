@@ -1,16 +1,7 @@
 import { statfs } from 'node:fs/promises'
-import {
-  type BlobInfo,
-  type BlobReader,
-  type BlobStore,
-  CasError,
-  type DiskBlobStore,
-  type DiskStoreOptions,
-  openDiskStore
-} from '@svc/cas'
+import { type BlobInfo, type BlobReader, type BlobStore, CasError } from '@svc/cas'
 import { forEachLimited } from '@svc/internal-concurrency'
 import type { Sha256Digest } from '@svc/ref'
-import { StartError } from '../errors.ts'
 
 /** The copy ended without a new store. The message is for a person. */
 export class CopyError extends Error {
@@ -56,22 +47,6 @@ const CHUNK_BYTES = 4 << 20
 /** Space needed besides blobs: folders, state, names. */
 const MARGIN_BYTES = 16 << 20
 const DISK_BLOCK_BYTES = 4096
-
-/** Opens a root with its lock. @param busy what to do when a daemon holds it @throws StartError */
-export async function openRoot(options: DiskStoreOptions, busy = ''): Promise<DiskBlobStore> {
-  try {
-    return await openDiskStore(options)
-  } catch (cause) {
-    if (!(cause instanceof CasError)) throw cause
-    const { pid } = cause.details
-    throw new StartError(
-      cause.code === 'E_LOCKED'
-        ? `a daemon uses the store ${options.root}${pid === undefined ? '' : ` (pid ${pid})`}: stop it first${busy}`
-        : `the store ${options.root} cannot be opened: ${cause.message}`,
-      { cause }
-    )
-  }
-}
 
 /** The blobs that a target lacks. Removes leftovers of earlier attempts that are no longer wanted. */
 export async function missingBlobs(
@@ -196,7 +171,7 @@ async function copyResumably(
       await partial.commit()
       return
     } catch (error) {
-      // Bytes from an earlier attempt may be the wrong ones: all ranges are forgotten, so the next round reads the
+      // bytes from an earlier attempt may be the wrong ones: all ranges are forgotten, so the next round reads the
       // whole blob.
       if (resumed === 0 || !(error instanceof CasError) || error.code !== 'E_DIGEST_MISMATCH') throw error
     } finally {

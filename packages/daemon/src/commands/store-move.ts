@@ -3,14 +3,16 @@ import { join } from 'node:path'
 import type { BlobInfo, DiskBlobStore } from '@svc/cas'
 import { makeFolders, nodeFilePort, replaceFile, syncFolder } from '@svc/internal-files'
 import { writeMoveMarker } from '../library/move-marker.ts'
-import { ReplacedFiles, STATE_FOLDERS } from '../library/replace.ts'
+import type { StorePlace } from '../library/opening.ts'
+import { ReplacedFiles } from '../library/replace.ts'
 import { ViewRecords } from '../library/view-records.ts'
+import { lookAtStore, openStore } from '../store-opening.ts'
 import type { CopyReport } from './copy-progress.ts'
 import { checkPlaces, type MovePlaces, makeRoot, occupiedBytes, sharesBlocks } from './move-places.ts'
-import { CopyError, copyBlobs, missingBlobs, openRoot, requireCopySpace } from './store-copy.ts'
+import { CopyError, copyBlobs, missingBlobs, requireCopySpace } from './store-copy.ts'
 
 export interface MoveOptions {
-  readonly from: string
+  readonly from: StorePlace
   readonly to: string
   readonly signal: AbortSignal
   readonly onProgress: (progress: CopyReport) => void
@@ -33,8 +35,6 @@ export interface MoveResult extends MovePlaces {
   readonly unfinished: number
 }
 
-const BUSY = ', and start it again afterwards'
-
 /**
  * Moves a store under the locks of both roots: the new store's own ingest copies and verifies the blobs, every blob is
  * read back, then the state is copied. Until then a marker prevents the use of the new root. The old one is only read.
@@ -43,12 +43,16 @@ const BUSY = ', and start it again afterwards'
  */
 export async function moveStore(options: MoveOptions): Promise<MoveResult> {
   const places = await checkPlaces(options.from, options.to)
-  const source = await openRoot({ root: places.from, folders: STATE_FOLDERS }, BUSY)
+  const source = await openStore(options.from, { mayMake: false })
   try {
+    const newId = source.id
+    const { memory, isNew } = options.from
+    const filled = { root: places.to, memory, isNew }
+    await lookAtStore(filled, { newId })
     await makeRoot(places.to)
     await writeMoveMarker(places.to, { from: places.from, state: 'copying' })
     // the store stays the same one at its new place; the folders of its state come with the state
-    const target = await openRoot({ root: places.to, newId: source.id }, BUSY)
+    const target = await openStore(filled, { newId })
     try {
       return await move(source, target, places, options)
     } finally {
@@ -108,9 +112,8 @@ async function copyMissing(
   })
   if (corrupt.length === 0) return
   throw new CopyError(
-    `the old store has ${corrupt.length === 1 ? 'a corrupt blob' : `${corrupt.length} corrupt blobs`}, so it stays in use:\n` +
-      `${corrupt.map((digest) => `  ${digest}\n`).join('')}` +
-      'start the daemon, find the affected models with "svc fsck", fetch them again with "svc pull" or remove them ("svc rm", "svc gc"), then move again'
+    `the old store has ${corrupt.length === 1 ? 'a corrupt blob' : `${corrupt.length} corrupt blobs`}, so it stays in use: ${corrupt.join(', ')}. ` +
+      'Start the daemon, find the affected models with "svc fsck", fetch them again with "svc pull" or remove them ("svc rm", "svc gc"), then move again'
   )
 }
 

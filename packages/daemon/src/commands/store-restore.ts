@@ -5,8 +5,11 @@ import { DurableFolders, nodeFilePort, replaceFile, syncFolder } from '@svc/inte
 import type { Backup, StoreSnapshot } from '@svc/publish'
 import type { Sha256Digest } from '@svc/ref'
 import { StartError } from '../errors.ts'
-import { endMarker, readMoveMarker, writeMoveMarker } from '../library/move-marker.ts'
+import { endMarker, writeMoveMarker } from '../library/move-marker.ts'
+import type { FilledPlace } from '../library/opening.ts'
 import { STATE_FOLDERS } from '../library/replace.ts'
+import { RestoredRecords } from '../library/restored-records.ts'
+import { lookAtStore, openStore, readMoveMarker } from '../store-opening.ts'
 import { makeRoot } from './move-places.ts'
 import {
   CopyError,
@@ -14,15 +17,13 @@ import {
   type CopyReader,
   copyBlobs,
   missingBlobs,
-  openRoot,
   requireCopySpace
 } from './store-copy.ts'
 
-export interface RestoreOptions {
+export interface RestoreOptions extends FilledPlace {
   readonly backup: Backup
   /** Of the backup, for messages. */
   readonly from: string
-  readonly root: string
   /** Goes on without blobs that are damaged in the backup. */
   readonly incomplete: boolean
   readonly signal: AbortSignal
@@ -48,19 +49,23 @@ export async function restoreStore(options: RestoreOptions): Promise<Restored> {
   const { backup, from, incomplete } = options
   const { snapshot } = backup
   const root = resolve(options.root)
+  const to = { root, memory: options.memory, isNew: options.isNew }
+  const newId = snapshot.storeId
   await requireEmpty(root, from)
+  await lookAtStore(to, { newId })
   await makeRoot(root)
   await writeMoveMarker(root, { from, state: 'copying', isRestore: true })
-  const store = await openRoot({ root, newId: snapshot.storeId })
+  const store = await openStore(to, { newId })
   try {
     if (store.id !== snapshot.storeId)
       throw new StartError(`${root} holds part of another store (${store.id}); choose another folder`)
     const corrupt = await copyMissing(store, options)
     const damaged = corrupt.map((digest) => backup.keyOf(digest)).sort()
     if (damaged.length > 0 && !incomplete) throw damageError(damaged, snapshot, options)
-    await writeState(root, snapshot.state)
-    await endMarker(root)
     const lost = new Set(corrupt)
+    const records = new RestoredRecords(store, (digest) => snapshot.blobs.has(digest) && !lost.has(digest))
+    await writeState(root, snapshot.state, records)
+    await endMarker(root)
     const whole = [...snapshot.blobs].filter(([digest]) => !lost.has(digest))
     const bytes = whole.reduce((sum, [, sizeBytes]) => sum + sizeBytes, 0)
     return { root, storeId: snapshot.storeId, createdAt: snapshot.createdAt, blobs: whole.length, bytes, damaged }
@@ -123,20 +128,24 @@ function damageError(
 ): CopyError {
   const whole = blobs.size - damaged.length
   return new CopyError(
-    `${damaged.length} of ${blobs.size} files of the backup are missing or damaged:\n` +
-      `${damaged.map((key) => `  ${key}\n`).join('')}` +
-      `the other ${whole} are intact and at ${root}, which is not a store yet. Repair the backup and run the same command again, or continue without these files: svc restore ${from} --root ${root} --incomplete, then svc fsck`,
+    `${damaged.length} of ${blobs.size} files of the backup are missing or damaged: ${damaged.join(', ')}; the other ${whole} are intact and at ${root}, which is not a store yet. Repair the backup and run the same command again, or continue without these files: svc restore ${from} --root ${root} --incomplete, then svc fsck`,
     { isDamage: true }
   )
 }
 
-async function writeState(root: string, state: ReadonlyMap<string, Uint8Array>): Promise<void> {
+async function writeState(
+  root: string,
+  state: ReadonlyMap<string, Uint8Array>,
+  records: RestoredRecords
+): Promise<void> {
   const folders = new DurableFolders(nodeFilePort, root)
   for (const folder of STATE_FOLDERS) await folders.make(join(root, folder))
   for (const [path, bytes] of state) {
+    const restored = await records.of(path, bytes)
+    if (restored === undefined) continue
     const file = join(root, 'state', path)
     await folders.make(dirname(file))
-    await replaceFile(nodeFilePort, file, Buffer.from(bytes))
+    await replaceFile(nodeFilePort, file, Buffer.from(restored))
   }
   await syncFolder(nodeFilePort, root)
 }

@@ -1,19 +1,19 @@
 import { realpath } from 'node:fs/promises'
 import { join } from 'node:path'
-import { CasError, openDiskStore } from '@svc/cas'
+import type { ErrorBody, ErrorCode, Status, TagEntry } from '@svc/client/protocol'
 import { formatRepoId, isDigest, parseRepoId, parseTag, RefError, type RepoId } from '@svc/ref'
-import { TAG_PATH, type TagRequest } from '../api/tag-route.ts'
 import { DaemonError, StartError } from '../errors.ts'
 import { Documents } from '../library/documents.ts'
-import { endMove } from '../library/move-marker.ts'
+import type { StorePlace } from '../library/opening.ts'
 import { ReplacedFiles } from '../library/replace.ts'
 import { Repos } from '../library/repos.ts'
 import type { UnreadableStateError } from '../library/strict.ts'
 import { changeTag, type TagChange } from '../library/tags.ts'
+import { isLocked, lookAtStore, openStore } from '../store-opening.ts'
 import { askSocket } from './ask-socket.ts'
 
 export interface TagCommandContext {
-  readonly root: string
+  readonly store: StorePlace
   readonly socketPath: string
   readonly print: (line: string) => void
 }
@@ -46,8 +46,9 @@ function orRefused<T>(parse: (text: string) => T, text: string): T {
   }
 }
 
-async function list(only: RepoId | undefined, { root, print }: TagCommandContext): Promise<void> {
-  const repos = new Repos(root, ReplacedFiles.forReading(join(root, 'state')))
+async function list(only: RepoId | undefined, { store, print }: TagCommandContext): Promise<void> {
+  await lookAtStore(store, { mayMake: false })
+  const repos = new Repos(store.root, ReplacedFiles.forReading(join(store.root, 'state')))
   const unreadable: UnreadableStateError[] = []
   for await (const { ns, name, state } of repos.list((error) => unreadable.push(error))) {
     if (only !== undefined && (only.ns !== ns || only.name !== name)) continue
@@ -56,7 +57,7 @@ async function list(only: RepoId | undefined, { root, print }: TagCommandContext
   }
   // the others are listed by now
   const asked = unreadable.filter(({ file }) => only === undefined || file === `state/repos/${formatRepoId(only)}.json`)
-  if (asked.length > 0) throw new StartError(asked.map(({ message }) => message).join('\n'))
+  if (asked.length > 0) throw new StartError(asked.map(({ message }) => message).join('; '))
 }
 
 async function change(target: string, index: TagChange['index'], context: TagCommandContext): Promise<void> {
@@ -64,39 +65,58 @@ async function change(target: string, index: TagChange['index'], context: TagCom
   if (colon < 0) throw new StartError('write a tag as NS/NAME:TAG')
   const { ns, name } = orRefused(parseRepoId, target.slice(0, colon))
   const tag = orRefused(parseTag, target.slice(colon + 1))
-  const digest = await changed({ root: context.root, ns, name, tag, index }, context)
+  const digest = await changed({ ns, name, tag, index }, context)
   context.print(index === null ? `removed ${ns}/${name}:${tag} (${digest})` : `${ns}/${name}:${tag} ${digest}`)
 }
 
-async function changed(wanted: TagRequest, { root, socketPath }: TagCommandContext): Promise<string> {
-  let store
+async function changed(wanted: TagChange, { store, socketPath }: TagCommandContext): Promise<string> {
+  let opened
   try {
-    store = await openDiskStore({ root, hashThreads: 1 })
+    opened = await openStore(store, { mayMake: false, hashThreads: 1 })
   } catch (error) {
-    if (error instanceof CasError && error.code === 'E_LOCKED')
-      return askDaemon({ ...wanted, root: await realpath(root) }, socketPath)
-    throw error instanceof CasError ? new StartError(error.message, { cause: error }) : error
+    if (!isLocked(error)) throw error
+    return askDaemon(wanted, await realpath(store.root), socketPath)
   }
   try {
-    await endMove(store.root)
-    const repos = new Repos(store.root, await ReplacedFiles.open(join(store.root, 'state')))
-    return await changeTag(wanted, repos, new Documents(store))
+    const repos = new Repos(opened.root, await ReplacedFiles.open(join(opened.root, 'state')))
+    return await changeTag(wanted, repos, new Documents(opened))
   } finally {
-    await store.close()
+    await opened.close()
   }
 }
 
-async function askDaemon(wanted: TagRequest, socketPath: string): Promise<string> {
-  const { text } = await askSocket(socketPath, TAG_PATH, { body: JSON.stringify(wanted) }).catch((cause: Error) => {
+/** @param root that the daemon at the socket must have */
+async function askDaemon({ ns, name, tag, index }: TagChange, root: string, socketPath: string): Promise<string> {
+  const status = await ask<Status>(socketPath, '/v1/status')
+  if (status.root !== root)
+    throw new StartError(
+      `the daemon at ${socketPath} has the root ${status.root}, not ${root}; name the socket of the other with --socket`
+    )
+  const path = `/v1/tags/${[ns, name, tag].map(encodeURIComponent).join('/')}`
+  const body = JSON.stringify(index === null || index === 'current' ? {} : { digest: index })
+  const { digest } = await ask<TagEntry>(
+    socketPath,
+    path,
+    index === null ? { method: 'DELETE' } : { method: 'PUT', body }
+  )
+  return digest
+}
+
+/** @throws StartError without an answer; DaemonError with the code of the daemon */
+async function ask<T>(
+  socketPath: string,
+  path: string,
+  what?: { readonly method: string; readonly body?: string }
+): Promise<T> {
+  const { status, text } = await askSocket(socketPath, path, what).catch((cause: Error) => {
     throw new StartError(
       `a daemon uses the root, but cannot be reached at ${socketPath} (${cause.message}); name its socket with --socket`,
       { cause }
     )
   })
-  const { digest, error } = JSON.parse(text) as {
-    readonly digest?: string
-    readonly error?: { readonly code: DaemonError['code']; readonly message: string }
-  }
-  if (digest !== undefined) return digest
-  throw new DaemonError(error?.code ?? 'E_INTERNAL', error?.message ?? 'the daemon did not answer')
+  const answer = JSON.parse(text) as T & { readonly error?: ErrorBody & { readonly code: ErrorCode } }
+  if (status === 200) return answer
+  throw new DaemonError(answer.error?.code ?? 'E_INTERNAL', answer.error?.message ?? 'the daemon did not answer', {
+    candidates: answer.error?.candidates
+  })
 }

@@ -3,7 +3,7 @@ import { ConfigError, StartError } from '../errors.ts'
 
 /** `host:port`, IPv6 in brackets, port 0 to 65535; undefined for anything else. */
 function tryParseHostPort(text: string): PeerAddress | undefined {
-  // No peer has port 0, but a listener may be configured with it: the system then chooses one.
+  // no peer has port 0, but a listener may be configured with it: the system then chooses one.
   const anyPort = /^(.+):0{1,5}$/.exec(text)
   if (anyPort === null) return tryParseAddress(text)
   const address = tryParseAddress(`${anyPort[1]}:1`)

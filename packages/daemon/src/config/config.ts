@@ -12,6 +12,10 @@ import { type WebseedKeyConfig, webseedKeyConfigs } from './webseed.ts'
 interface StoreConfig {
   readonly root: string
   readonly expect?: string | undefined
+  /** Where it is remembered which store each root had; undefined: nowhere. */
+  readonly memory?: string | undefined
+  /** `--new`: whatever the root had before, what is there now is right, and a store is made where there is none. */
+  readonly isNew?: boolean
   /** Beyond it, artifacts that can be fetched again are evicted. */
   readonly maxBytes: number | undefined
   readonly minFreeBytes: number
@@ -111,6 +115,8 @@ export interface ConfigFlags {
   readonly root?: string | undefined
   readonly config?: string | undefined
   readonly noSeedVerify?: boolean | undefined
+  /** `--new` */
+  readonly new?: boolean | undefined
 }
 
 export type Environment = Readonly<Record<string, string | undefined>>
@@ -279,8 +285,20 @@ export function mergeConfig(file: FileConfig, flags: ConfigFlags, env: Environme
   }
 }
 
+/** `$XDG_STATE_HOME/svc/roots`; undefined where the environment names no folder for state (spec disk.26). */
+function memoryFolder({ XDG_STATE_HOME: state = '', HOME: home = '' }: Environment): string | undefined {
+  const base = isAbsolute(state) ? state : isAbsolute(home) ? join(home, '.local', 'state') : undefined
+  return base && join(base, 'svc', 'roots')
+}
+
+/** The configuration of a program: {@link mergeConfig}, and what it remembers from one start to the next. */
+export function programConfig(file: FileConfig, flags: ConfigFlags, env: Environment): DaemonConfig {
+  const config = mergeConfig(file, flags, env)
+  return { ...config, store: { ...config.store, memory: memoryFolder(env), isNew: flags.new ?? false } }
+}
+
 /** Loads the whole configuration. @throws ConfigError when the file cannot be used */
 export async function loadConfig(flags: ConfigFlags = {}, env: Environment = process.env): Promise<DaemonConfig> {
   const { file, required } = configPath(flags, env)
-  return { file, ...mergeConfig(await readConfigFile(file, required), flags, env) }
+  return { file, ...programConfig(await readConfigFile(file, required), flags, env) }
 }

@@ -35,7 +35,7 @@ export function withKey(text: string, change: Change, file: string): string {
   const wanted = { ...before, [line.section]: { ...before[line.section], ...Object.values(change)[0] } }
   for (const edited of edits(text, line)) {
     try {
-      // Parse the edited text to make sure that this is the only change.
+      // parse the edited text to make sure that this is the only change.
       if (isDeepStrictEqual(parseConfigText(edited, file), wanted)) return edited
     } catch (error) {
       if (!(error instanceof ConfigError)) throw error

@@ -1,4 +1,5 @@
 import { readFile } from 'node:fs/promises'
+import { tryParseByteSize } from '@svc/client/protocol'
 import { parse, TomlError } from 'smol-toml'
 import { ConfigError } from '../errors.ts'
 import { CONFIG_KEYS, type ConfigKey, type FileConfig, type KeyType } from './keys.ts'
@@ -11,6 +12,7 @@ const EXPECTED: Record<KeyType, string> = {
   string: 'a string',
   boolean: 'true or false',
   count: 'a whole number from 0',
+  bytes: 'a whole number of bytes, or a size such as "50GB" or "1.5TiB"',
   seconds: 'a number of seconds above 0',
   strings: 'a list of strings',
   identities: 'a list of tables { issuer = "…", subject = "…" }'
@@ -24,6 +26,8 @@ const isIdentity = (item: unknown): boolean =>
   Object.keys(item).sort().join() === 'issuer,subject' &&
   Object.values(item).every((text) => typeof text === 'string' && text !== '')
 
+const bytesOf = (value: unknown): unknown => (typeof value === 'string' ? tryParseByteSize(value) : value)
+
 function fits(type: KeyType, value: unknown): boolean {
   switch (type) {
     case 'string':
@@ -32,6 +36,8 @@ function fits(type: KeyType, value: unknown): boolean {
       return typeof value === 'boolean'
     case 'count':
       return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0
+    case 'bytes':
+      return fits('count', bytesOf(value))
     case 'seconds':
       return typeof value === 'number' && Number.isFinite(value) && value > 0 && value <= 86_400 * 24
     case 'strings':
@@ -102,7 +108,7 @@ function valuesOf(content: unknown, name: string, keys: Keys, file: string): Rea
     if (!fits(type, value)) {
       throw new ConfigError(`${file}: ${name} ${key} must be ${EXPECTED[type]}; known keys: ${list(keys)}`)
     }
-    values[key] = value
+    values[key] = type === 'bytes' ? bytesOf(value) : value
   }
   return values
 }

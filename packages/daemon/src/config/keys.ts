@@ -1,8 +1,8 @@
 import type { TrustTable } from './trust.ts'
 import type { WebseedTable } from './webseed.ts'
 
-/** The type of a configuration key. `strings` is a list of strings, `identities` one of tables `{ issuer, subject }`. */
-export type KeyType = 'string' | 'boolean' | 'count' | 'seconds' | 'strings' | 'identities'
+/** The type of a configuration key. `bytes` is a number or a size as in `"50GB"`, `strings` a list of strings, `identities` one of tables `{ issuer, subject }`. */
+export type KeyType = 'string' | 'boolean' | 'count' | 'bytes' | 'seconds' | 'strings' | 'identities'
 
 export interface ConfigKey {
   readonly type: KeyType
@@ -15,10 +15,10 @@ export const CONFIG_KEYS = {
     root: { type: 'string', summary: 'folder of the store' },
     expect: { type: 'string', summary: 'id of the store that must be there; no other is opened or created' },
     max_bytes: {
-      type: 'count',
+      type: 'bytes',
       summary: 'most bytes that blobs may take; beyond it, models that can be fetched again are evicted'
     },
-    min_free: { type: 'count', summary: 'bytes to keep free on the disk, in the same way' },
+    min_free: { type: 'bytes', summary: 'bytes to keep free on the disk, in the same way' },
     proof_days: { type: 'count', summary: 'days for which a proof of another copy allows an eviction' }
   },
   hub: {
@@ -33,7 +33,7 @@ export const CONFIG_KEYS = {
   swarm: {
     enabled: { type: 'boolean', summary: 'run the swarm client' },
     seed: { type: 'boolean', summary: 'announce and serve complete artifacts' },
-    upload_limit: { type: 'count', summary: 'bytes per second, 0 is unlimited' },
+    upload_limit: { type: 'bytes', summary: 'bytes per second, 0 is unlimited' },
     no_seed_verify: { type: 'boolean', summary: 'skip the re-hash at start; unsafe' },
     dht: { type: 'boolean', summary: 'use DHT and peer exchange' },
     dht_bootstrap: { type: 'strings', summary: 'host:port of DHT nodes to start from' },
@@ -53,7 +53,7 @@ export const CONFIG_KEYS = {
   },
   catalog: {
     endpoint: { type: 'string', summary: 'base address of the catalog provider' },
-    upload_limit: { type: 'count', summary: 'bytes per second; unset takes that of [swarm]' }
+    upload_limit: { type: 'bytes', summary: 'bytes per second; unset takes that of [swarm]' }
   },
   mirror: {
     hub_addr: { type: 'string', summary: 'address that answers as a model hub does; unset: none' },
@@ -69,7 +69,7 @@ export const CONFIG_KEYS = {
       type: 'strings',
       summary: 'repositories that clients may fetch: "owner/name", "owner/*" or "*"'
     },
-    on_demand_bytes: { type: 'count', summary: 'bytes fetched on demand within 24 hours, at most' },
+    on_demand_bytes: { type: 'bytes', summary: 'bytes fetched on demand within 24 hours, at most' },
     on_demand_revisions: {
       type: 'string',
       summary: 'commits that clients may fetch: "named" by a branch or tag, or "any"'

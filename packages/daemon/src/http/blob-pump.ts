@@ -57,7 +57,7 @@ export async function pumpBlob(
   const body = new ResponseBody(response, options.pool, options.headFirst === true)
   try {
     for (let offset = start; offset < end; ) {
-      // Wait for the upload limit, then for the client to have accepted an earlier chunk.
+      // wait for the upload limit, then for the client to have accepted an earlier chunk.
       let waitMs = budget?.waitMs(clock.monotonic()) ?? 0
       while (waitMs > 0 && !body.isGone) {
         await body.pause(clock, Math.min(waitMs, SLOW_READER_TIMEOUT_MS / 2))
@@ -66,7 +66,7 @@ export async function pumpBlob(
       while (!body.hasBuffer && !body.isGone) await body.change()
       if (body.isGone) return
 
-      // Read the next chunk, here if that is quick.
+      // read the next chunk, here if that is quick.
       const quick = fd !== undefined && quickReads.allowed
       if (loopBudget.isOver('blobs')) {
         await loopBudget.next('blobs')
@@ -84,7 +84,7 @@ export async function pumpBlob(
         : await read(blob, buffer, length, offset)
       if (body.isGone) return
 
-      // Send it, and read on meanwhile.
+      // send it, and read on meanwhile.
       if (count === 0) throw new Error(`the file of ${blob.digest} is shorter than its size`)
       body.write(count)
       offset += count

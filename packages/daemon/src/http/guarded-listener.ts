@@ -4,7 +4,6 @@ import type { IncomingMessage, OutgoingHttpHeaders, Server, ServerResponse } fro
 import { type AddressInfo, isIP } from 'node:net'
 import { hostname } from 'node:os'
 import type { ErrorCode } from '@svc/client/protocol'
-import type { Log } from '../log.ts'
 import { envelope, sendJson } from './envelope.ts'
 import { createHttpServer } from './server.ts'
 import type { Traffic } from './traffic.ts'
@@ -39,7 +38,7 @@ export interface ListenerOptions {
   readonly refuse?: typeof refuse
   /** Responds to an accepted request; an error it throws becomes a 500. */
   readonly answer: (request: IncomingMessage, response: ServerResponse, url: string) => Promise<void>
-  readonly log: Log
+  readonly log: { error(fields: object, message: string): void }
   /** Further host names of this machine that are answered, in lower case, with any port or none. */
   readonly names?: readonly string[]
   /** Counts requests and bytes. */

@@ -69,7 +69,7 @@ export class Traffic {
   }
 }
 
-/** The listeners of a daemon: for its metrics, and to recognise its own mirrors. */
+/** The listeners of a daemon: for its metrics, and to recognize its own mirrors. */
 export class Listeners {
   /** In the user agent of requests that none of them may answer; new at each start, so that it identifies no machine. */
   readonly mark = randomBytes(8).toString('hex')

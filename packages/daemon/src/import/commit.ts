@@ -1,11 +1,12 @@
+import type { OwnersChoice } from '@svc/classify'
 import { type IndexMember, type Manifest, type ModelIndex, mergeIndex } from '@svc/manifest'
 import { formatRepoId, type RepoId, type Sha256Digest } from '@svc/ref'
-import { DaemonError } from '../errors.ts'
 import type { Artifacts } from '../library/artifacts.ts'
 import { tagBefore } from '../library/before-tags.ts'
 import type { Documents } from '../library/documents.ts'
 import type { Library } from '../library/library.ts'
-import { type ArtifactSource, NO_HINTS, type SwarmHints } from '../library/origin.ts'
+import { LibraryError } from '../library/library-error.ts'
+import { type ArtifactSource, NO_HINTS, type SwarmHints, shownOrigin } from '../library/origin.ts'
 import type { Provenance } from '../library/provenance.ts'
 import type { RepoState } from '../library/repos.ts'
 import { type SealedArtifact, writeDocument } from './seal.ts'
@@ -26,7 +27,7 @@ export type CommitContext = Pick<Library, 'store' | 'documents' | 'repos' | 'art
 /**
  * Stage 5: merges the artifacts into the repository's index. Imports into one name take turns. Blobs are written first
  * and the state last, so that a crash leaves at worst unreferenced blobs.
- * @throws DaemonError `E_INVALID_INDEX` when the current index is corrupt or missing, `E_NOT_IMPORTABLE` with the quants as
+ * @throws LibraryError `E_INVALID_INDEX` when the current index is corrupt or missing, `E_NOT_IMPORTABLE` with the quants as
  *   candidates where nothing may be replaced, `E_ABORTED` when it is no longer wanted: the state is then unchanged
  *   (spec route.13, add.45)
  */
@@ -42,6 +43,7 @@ export async function commitArtifacts(
     readonly mayReplace?: MayReplace
     readonly keepBefore?: boolean
     readonly companions?: Sha256Digest | undefined
+    readonly choice?: OwnersChoice
     /** Called in the repository's turn; false: nothing is merged. */
     readonly isWanted?: () => Promise<boolean>
   },
@@ -53,7 +55,7 @@ export async function commitArtifacts(
   const state = await repos.update(repo, async (current): Promise<RepoState> => {
     const older = current?.index === undefined ? undefined : await presentIndex(current.index, repo, documents)
     if ((await source.isWanted?.()) === false)
-      throw new DaemonError('E_ABORTED', `the name ${formatRepoId(repo)} is no longer wanted`)
+      throw new LibraryError('E_ABORTED', `the name ${formatRepoId(repo)} is no longer wanted`)
     replaced = replacedIn(older, sealed)
     await requireVacancy(repo, replaced, source, artifacts)
     const index = mergeIndex(
@@ -75,7 +77,8 @@ export async function commitArtifacts(
         provenance: source.provenanceOf(manifest.document),
         hints: source.hints ?? NO_HINTS,
         ...(source.beganAt !== undefined && { beganAt: source.beganAt }),
-        ...(source.companions !== undefined && { companions: { [formatRepoId(repo)]: source.companions } })
+        ...(source.companions !== undefined && { companions: { [formatRepoId(repo)]: source.companions } }),
+        ...(source.choice !== undefined && { choices: { [formatRepoId(repo)]: source.choice } })
       })
     }
     if (current?.index === index.digest) return current
@@ -91,12 +94,12 @@ export async function commitArtifacts(
 /**
  * Refuses before the first byte what {@link commitArtifacts} will refuse for certain: a manifest names its repository and
  * commit of the hub, so one that names others is another one. Says nothing about sources without a repository, nor about
- * quants that only headers show. @throws DaemonError `E_NOT_IMPORTABLE`
+ * quants that only headers show. @throws LibraryError `E_NOT_IMPORTABLE`
  */
 export async function requireVacancyBefore(
   repo: RepoId,
   quants: ReadonlySet<string>,
-  source: Pick<ImportSource, 'annotations' | 'origin'> & { readonly mayReplace: MayReplace },
+  source: Pick<ImportSource, 'annotations' | 'origin' | 'follows'> & { readonly mayReplace: MayReplace },
   { documents, repos, artifacts }: Pick<CommitContext, 'documents' | 'repos' | 'artifacts'>
 ): Promise<void> {
   if (source.mayReplace === true || source.annotations['svc.hf.repo'] === undefined) return
@@ -122,28 +125,39 @@ const replacedIn = (before: ModelIndex | undefined, sealed: readonly SealedArtif
 async function requireVacancy(
   repo: RepoId,
   replaced: Committed['replaced'],
-  { mayReplace = true, origin }: { readonly mayReplace?: MayReplace; readonly origin: ArtifactSource },
+  source: { readonly mayReplace?: MayReplace; readonly origin: ArtifactSource } & Pick<ImportSource, 'follows'>,
   artifacts: Pick<Artifacts, 'read'>
 ): Promise<void> {
+  const { mayReplace = true, origin, follows } = source
   if (mayReplace === true) return
+  const name = formatRepoId(repo)
   const taken: string[] = []
   for (const { quant, manifest } of replaced) {
+    const own = (await artifacts.read(manifest))?.source
     const isOlder =
-      mayReplace === 'same-repository' && isSameRepository((await artifacts.read(manifest))?.source, origin)
+      mayReplace === 'same-repository' && isSameRepository(own, origin) && isSameBranch(own, { origin, follows }, name)
     if (!isOlder) taken.push(quant)
   }
   if (taken.length === 0) return
-  const name = formatRepoId(repo)
-  throw new DaemonError(
-    'E_NOT_IMPORTABLE',
-    `${name} already has ${taken.join(', ')}, which is another artifact; import this one under another name with --as`,
-    { candidates: taken.map((quant) => `${name}:${quant}`) }
-  )
+  throw new LibraryError('E_NOT_IMPORTABLE', `${name} already has ${taken.join(', ')}, which is another artifact`, {
+    candidates: taken.map((quant) => `${name}:${quant}`),
+    advice: { to: 'choose-other-name' }
+  })
 }
 
 /** Both from one repository of the hub, whatever the commit. */
 const isSameRepository = (own: ArtifactSource | undefined, other: ArtifactSource): boolean =>
   own?.kind === 'hf' && other.kind === 'hf' && own.repo !== undefined && own.repo === other.repo
+
+/** Whether what a name follows now is what it will follow; a commit alone follows nothing. */
+function isSameBranch(
+  own: ArtifactSource | undefined,
+  { origin, follows }: { readonly origin: ArtifactSource; readonly follows: string | undefined },
+  name: string
+): boolean {
+  const [before, now] = [own && shownOrigin(own, name).revision, follows ?? origin.branch]
+  return !before || !now || before === now
+}
 
 /** The source, with only the upstream names of this artifact's own files. */
 function originOf({ names = {}, ...origin }: ArtifactSource, { files }: Pick<Manifest, 'files'>): ArtifactSource {
@@ -157,8 +171,8 @@ async function presentIndex(digest: Sha256Digest, { ns, name }: RepoId, document
   try {
     return await documents.index(digest)
   } catch (cause) {
-    if (!(cause instanceof DaemonError)) throw cause
-    throw new DaemonError(
+    if (!(cause instanceof LibraryError)) throw cause
+    throw new LibraryError(
       'E_INVALID_INDEX',
       `nothing was merged into ${ns}/${name}: its current index cannot be used: ${cause.message}`,
       { cause }

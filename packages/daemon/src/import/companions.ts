@@ -1,17 +1,16 @@
 import { hash } from 'node:crypto'
-import type { DiskBlobStore } from '@svc/cas'
 import { isSecretByName, type Recognition } from '@svc/classify'
 import {
   COMPANION_BOUNDS,
   type CompanionFile,
   type Companions,
   defectOfName,
+  MARKER,
   type OmittedFile,
   type Sealed,
   sealCompanions
 } from '@svc/manifest'
-import type { MARKER } from '@svc/view'
-import { partsLacking, someOf } from '../library/companions.ts'
+import { type CompanionDeps, partsLacking, someOf } from '../library/companions.ts'
 import { markedOwn } from '../library/given-companions.ts'
 import { sourceKey } from '../library/holdings.ts'
 import type { BlobTree } from '../library/leaf-layers.ts'
@@ -26,9 +25,6 @@ export interface CompanionPlan {
 }
 
 const NO_COMPANIONS: CompanionPlan = { files: new Map(), omitted: [] }
-
-/** Views use that name at their root. */
-const NAME_OF_VIEWS: typeof MARKER = '.svc-view.json'
 
 const isHidden = (name: string): boolean => name.startsWith('.') || name.includes('/.')
 
@@ -63,7 +59,7 @@ export function planCompanions(
     else if (origin.kind === 'local' && isSecretByName(name)) omit('secret')
     else if (size > COMPANION_BOUNDS.fileBytes) omit('large')
     else if (chosen.size === COMPANION_BOUNDS.files || bytes + size > COMPANION_BOUNDS.totalBytes) omit('many')
-    else if (defectOfName(path) !== undefined || path.split('/', 1)[0] === NAME_OF_VIEWS) omit('name')
+    else if (defectOfName(path) !== undefined || path.split('/', 1)[0] === MARKER) omit('name')
     else {
       chosen.set(name, file)
       bytes += size
@@ -139,7 +135,7 @@ const TOLD = {
 export async function companionWarnings(
   companions: Pick<Sealed<Companions>, 'document'>,
   names: ReadonlySet<string>,
-  store: DiskBlobStore
+  deps: Pick<CompanionDeps, 'store' | 'documents'>
 ): Promise<string[]> {
   const omitted = leftOut(companions)
   const lists = Object.entries(TOLD).flatMap(([reason, what]) => {
@@ -151,5 +147,5 @@ export async function companionWarnings(
     lists.push(
       `not shared with the model, since no loader reads such names: ${someOf(own)}; an import with --companions all shares them`
     )
-  return [...lists, ...(await partsLacking(companions.document, names, store))]
+  return [...lists, ...(await partsLacking(companions.document, names, deps))]
 }

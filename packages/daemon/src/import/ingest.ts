@@ -10,12 +10,12 @@ import {
 } from '@svc/classify'
 import { forEachLimited, Gate } from '@svc/internal-concurrency'
 import { digestFromBytes } from '@svc/ref'
-import { DaemonError } from '../errors.ts'
-import type { Room } from '../jobs/room.ts'
 import { type BlobTree, LEAVES } from '../library/leaf-layers.ts'
 import type { Library } from '../library/library.ts'
+import { LibraryError } from '../library/library-error.ts'
 import { readSmallBlob } from '../library/small-blob.ts'
 import type { WantedBlobs } from '../library/wanted-blobs.ts'
+import type { Room } from '../operations/room.ts'
 import { fetchedAnew } from './companions.ts'
 import { filesToRead, type PlannedImport } from './plan.ts'
 import type { ImportProgress } from './progress.ts'
@@ -50,7 +50,7 @@ const SPARE_BYTES = 1 << 20
 
 /**
  * Brings every file of a plan into the store, reading each once; members of tars, `config.json` and licence texts are
- * read on the side. @throws DaemonError `E_NO_SPACE` before the first byte; errors of the source and the store
+ * read on the side. @throws LibraryError `E_NO_SPACE` before the first byte; errors of the source and the store
  */
 export async function ingestFiles(plan: PlannedImport, context: IngestContext): Promise<Ingested> {
   const { source, recognition } = plan
@@ -140,7 +140,7 @@ const GROUPS = 5
 
 /** The owner's file cannot be opened, is no longer a file, or changes while it is read. */
 const isUnreadable = (error: unknown): boolean =>
-  error instanceof DaemonError && ['E_INTERNAL', 'E_NOT_IMPORTABLE', 'E_SOURCE_NOT_REGULAR'].includes(error.code)
+  error instanceof LibraryError && ['E_IO', 'E_NOT_IMPORTABLE', 'E_SOURCE_NOT_REGULAR'].includes(error.code)
 
 class FileIngest {
   readonly blobs = new Map<string, BlobTree>()

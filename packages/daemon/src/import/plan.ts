@@ -1,33 +1,45 @@
-import { ClassifyError, type FileUse, type Recognition, recognise } from '@svc/classify'
-import { DaemonError } from '../errors.ts'
+import { ClassifyError, type FileUse, isSecretByName, type NamesRead, type Recognition, recognize } from '@svc/classify'
+import { LibraryError } from '../library/library-error.ts'
 import type { Offload } from '../offload/pool.ts'
 import { type CompanionPlan, planCompanions } from './companions.ts'
+import type { ReadHead } from './heads.ts'
 import type { ImportSource, SourceFile } from './source.ts'
 
 /** The result of stage 1: the contents of a listing, by names alone. Nothing was read yet. */
 export interface PlannedImport {
   readonly source: ImportSource
   readonly recognition: Recognition
-  /** By upstream name. */
+  /** The names of the whole listing, whatever the selection. */
+  readonly listed: readonly string[]
+  /** By the names that recognition sees. */
   readonly files: ReadonlyMap<string, SourceFile>
   /** The companions: of the whole listing, whatever the selection. */
   readonly companions: CompanionPlan
+  /** The headers that decided the names, by upstream name; absent for upstream names. */
+  readonly heads?: ReadonlyMap<string, ReadHead>
+  /** Of the files that are left out, those that are the same model in another form, each with that form. */
+  readonly otherForms?: ReadonlyMap<string, string>
   /** Number of files that the caller's choice excluded; absent if there was no choice. */
   readonly notChosen?: number
 }
 
-/** Longer listings are recognised off the event loop: 100,000 names take seconds. */
+/** Longer listings are recognized off the event loop: 100,000 names take seconds. */
 const MAX_NAMES_HERE = 500
 
 /**
- * @throws DaemonError for a listing that is refused as a whole (spec rec.21): `E_BAD_REQUEST` for a local one, else
+ * @param names how the names are read; normalized ones are in `source` already
+ * @throws LibraryError for a listing that is refused as a whole (spec rec.21): `E_INVALID` for a local one, else
  *   `E_NOT_IMPORTABLE`.
  */
-export async function planListing(source: ImportSource, offload: Offload): Promise<PlannedImport> {
+export async function planListing(
+  source: ImportSource,
+  offload: Offload,
+  names: NamesRead = 'upstream'
+): Promise<PlannedImport> {
   const listing = source.files.map(({ name, sizeBytes }) => ({ name, sizeBytes }))
   try {
     const isShort = listing.length <= MAX_NAMES_HERE
-    return planned(source, isShort ? recognise(listing) : await offload.call('recognise', listing))
+    return planned(source, isShort ? recognize(listing, names) : await offload.call('recognize', { listing, names }))
   } catch (cause) {
     throw refused(source, cause)
   }
@@ -35,19 +47,33 @@ export async function planListing(source: ImportSource, offload: Offload): Promi
 
 function refused({ kind }: ImportSource, cause: unknown): unknown {
   if (!(cause instanceof ClassifyError)) return cause
-  if (kind === 'local') return new DaemonError('E_BAD_REQUEST', cause.message, { cause })
-  return new DaemonError('E_NOT_IMPORTABLE', cause.message, { cause, status: 502 })
+  if (kind === 'local') return new LibraryError('E_INVALID', cause.message, { cause })
+  return new LibraryError('E_BAD_LISTING', cause.message, { cause })
 }
 
-function planned(source: ImportSource, recognition: Recognition): PlannedImport {
+function planned(source: ImportSource, found: Recognition): PlannedImport {
   const files = new Map(source.files.map((file) => [file.name, file]))
-  return { source, recognition, files, companions: planCompanions(source, files, recognition.uses) }
+  const recognition = source.origin.kind === 'local' ? withoutSecrets(found) : found
+  const listed = [...files.keys()]
+  return { source, recognition, listed, files, companions: planCompanions(source, files, recognition.uses) }
+}
+
+/** A file that is named like a secret is not kept, not as the text of a licence either (spec rec.24). */
+function withoutSecrets(recognition: Recognition): Recognition {
+  const licences = recognition.licences.filter(({ name }) => !isSecretByName(name))
+  if (licences.length === recognition.licences.length) return recognition
+  const left = recognition.licences
+    .filter((file) => !licences.includes(file))
+    .map(({ name }) => ({ name, reason: 'unrecognised' as const }))
+  const uses = new Map(recognition.uses)
+  for (const { name, reason } of left) uses.set(name, { use: 'skip', reason })
+  return { ...recognition, licences, uses, skipped: [...recognition.skipped, ...left] }
 }
 
 /** The files that an import reads or fetches, and for what. */
 export const filesToRead = ({ source, recognition, companions }: PlannedImport): (readonly [string, FileUse])[] =>
   [...recognition.uses].filter(
-    ([name, { use }]) => use !== 'skip' || source.fetchUnrecognised || companions.files.has(name)
+    ([name, { use }]) => use !== 'skip' || source.fetchUnrecognized || companions.files.has(name)
   )
 
 /** Their bytes. */

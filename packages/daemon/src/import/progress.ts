@@ -1,10 +1,9 @@
-import { type ActiveFile, MAX_ACTIVE_FILES } from '@svc/client/protocol'
-import type { JobProgress } from '../jobs/job-work.ts'
+import { type FileInProgress, MAX_SHOWN_FILES, type Work } from '../operations/work.ts'
 
-/** Counts files and bytes of one job; totals are known in advance and never grow. */
+/** Counts files and bytes of one import; totals are known in advance and never grow. */
 export class ImportProgress {
-  readonly #update: (progress: JobProgress) => void
-  readonly #active = new Map<string, ActiveFile>()
+  readonly #tell: Work['report']
+  readonly #active = new Map<string, FileInProgress>()
   #filesDone = 0
   /** Of all files, those in progress included. */
   #bytesDone = 0
@@ -13,8 +12,8 @@ export class ImportProgress {
   /** Copied from other blobs of the store. */
   reusedBytes = 0
 
-  constructor(update: (progress: JobProgress) => void) {
-    this.#update = update
+  constructor(report: Work['report']) {
+    this.#tell = report
   }
 
   start(...files: readonly { readonly name: string; readonly sizeBytes: number }[]): void {
@@ -48,13 +47,12 @@ export class ImportProgress {
     this.#report()
   }
 
-  /** Shown as the job's message until cleared with `undefined`. */
-  readonly wait = (message: string | undefined): void => this.#update({ message })
+  /** Shown as the message until cleared with `undefined`. */
+  readonly wait = (message: string | undefined): void => this.#tell({ message })
 
   #report(): void {
-    // an import of many small files has hundreds of them in progress
-    const files: ActiveFile[] = []
-    for (const file of this.#active.values()) if (files.push(file) === MAX_ACTIVE_FILES) break
-    this.#update({ filesDone: this.#filesDone, bytesDone: this.#bytesDone, files })
+    const files: FileInProgress[] = []
+    for (const file of this.#active.values()) if (files.push(file) === MAX_SHOWN_FILES) break
+    this.#tell({ filesDone: this.#filesDone, bytesDone: this.#bytesDone, files })
   }
 }

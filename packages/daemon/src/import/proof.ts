@@ -3,15 +3,12 @@ import type { Manifest } from '@svc/manifest'
 import type { Sha256Digest } from '@svc/ref'
 import { type Holdings, sourceKey } from '../library/holdings.ts'
 import type { ArtifactSource } from '../library/origin.ts'
-import type { Provenance } from '../library/provenance.ts'
+import { MAX_UNPROVEN, type Provenance } from '../library/provenance.ts'
 import type { SourceFile } from './source.ts'
 
 interface NamedDigest extends Pick<SourceFile, 'name'> {
   readonly digest?: Sha256Digest | undefined
 }
-
-/** Names in a record; a longer list says no more. */
-const MAX_NAMES = 100
 
 /**
  * Which bytes of an import its source was seen to give. A listing that names the digest of stored bytes proves nothing:
@@ -107,7 +104,7 @@ export class Proof {
       return {
         ...facts,
         ...heritage.find((each) => each !== undefined),
-        ...(names.length > 0 && { unproven: names.sort().slice(0, MAX_NAMES) })
+        ...(names.length > 0 && { unproven: names.sort().slice(0, MAX_UNPROVEN) })
       }
     }
   }
@@ -135,7 +132,7 @@ export class Proof {
       if (isBlob || isOthers) taken.set(name, digest)
     }
     const unproven = (await this.#unproven(taken, facts)).map(([name]) => name)
-    return { ...facts, ...(unproven.length > 0 && { unproven: unproven.sort().slice(0, MAX_NAMES) }) }
+    return { ...facts, ...(unproven.length > 0 && { unproven: unproven.sort().slice(0, MAX_UNPROVEN) }) }
   }
 
   /** Whether this import has brought a blob, or its source would pass it on. */

@@ -1,17 +1,22 @@
+import type { OwnersChoice, PlannedArtifacts } from '@svc/classify'
 import { formatRepoId, type RepoId } from '@svc/ref'
 import { type BroughtModel, SIGNATURE, type TrustRule, type TrustRules } from '../library/trust.ts'
 import { companionsOf, planCompanions } from './companions.ts'
 import type { Ingested } from './ingest.ts'
 import type { PlannedImport } from './plan.ts'
 
-/** A planned import with the rule for signatures that applies to its source and name. */
+/** A planned import with the rule for signatures that applies to its names, here and at its source. */
 export interface RuledImport extends PlannedImport {
   readonly rule: TrustRule | undefined
 }
 
 export function ruledImport(repo: RepoId, plan: PlannedImport, trust: TrustRules): RuledImport {
   const { origin, annotations } = plan.source
-  const rule = trust.ruleFor(formatRepoId(repo), origin.repo, annotations['svc.hf.repo'])
+  const { asked, repo: answered, onDemand } = origin
+  // a commit that a mirror's client asked for has a name that nobody typed
+  const typed = onDemand === true ? (asked ?? answered) : undefined
+  const claimed = [answered, asked, annotations['svc.hf.repo']]
+  const rule = trust.ruleFor({ typed: [typed ?? formatRepoId(repo)], claimed })
   return { ...withSignature(plan, rule), rule }
 }
 
@@ -30,13 +35,26 @@ function withSignature(plan: PlannedImport, rule: TrustRule | undefined): Planne
 }
 
 /** The companions of an import, and all files that its signature must cover. */
-export function besideOf({ source, recognition, companions: planned, rule }: RuledImport, ingested: Ingested) {
+export function besideOf(
+  { source, recognition, companions: planned, rule }: RuledImport,
+  ingested: Ingested,
+  { artifacts: [first] }: PlannedArtifacts,
+  choice: OwnersChoice
+) {
   const companions = companionsOf(planned, source, ingested.companions)
   const entries = recognition.entries.map(({ kind, name }) => {
     const { digest, sizeBytes: size } = ingested.blobs.get(name)!
     return { kind, name, digest, size }
   })
-  const brought: BroughtModel = { entries, companions: companions?.document.files ?? [], omitted: planned.omitted }
+  const brought: BroughtModel = {
+    entries,
+    // all artifacts of an import have the same ones
+    annotations: { ...first?.annotations, ...source.annotations },
+    config: first?.modelConfig.upstream,
+    companions: companions?.document.files ?? [],
+    omitted: planned.omitted,
+    choice
+  }
   // mirrors check the signature again later
   const isKept = source.origin.onDemand !== true || rule?.mode === 'require'
   return { companions: isKept ? companions : undefined, brought }

@@ -17,9 +17,9 @@ import {
 } from '@svc/manifest'
 import { leafLayer, type PieceLayers } from '@svc/metainfo'
 import type { Sha256Digest } from '@svc/ref'
-import { DaemonError } from '../errors.ts'
 import { type BlobTree, LEAVES } from '../library/leaf-layers.ts'
 import type { Library } from '../library/library.ts'
+import { LibraryError } from '../library/library-error.ts'
 import { oneChunk } from '../library/small-blob.ts'
 import type { Ingested } from './ingest.ts'
 
@@ -35,7 +35,7 @@ export interface SealContext extends Pick<Library, 'store' | 'leafLayers'> {
 
 /**
  * Stage 4: writes manifest, piece layers and distribution record of each artifact. Equal entries and annotations give
- * equal bytes. @throws DaemonError `E_NOT_IMPORTABLE` for files that no manifest or torrent can hold
+ * equal bytes. @throws LibraryError `E_NOT_IMPORTABLE` for files that no manifest or torrent can hold
  */
 export async function sealArtifacts(
   plan: PlannedArtifacts,
@@ -49,7 +49,7 @@ export async function sealArtifacts(
       sealed.push(await sealArtifact(artifact, ingested, annotations, context))
     } catch (cause) {
       if (!(cause instanceof ManifestError)) throw cause
-      throw new DaemonError('E_NOT_IMPORTABLE', `the artifact ${artifact.quant} cannot be sealed: ${cause.message}`, {
+      throw new LibraryError('E_NOT_IMPORTABLE', `the artifact ${artifact.quant} cannot be sealed: ${cause.message}`, {
         cause
       })
     }

@@ -1,6 +1,4 @@
-import { ClassifyError, type FileSelection, globTest } from '@svc/classify'
-import type { ImportHfBody, ImportLocalBody } from '@svc/client/protocol'
-import { DaemonError } from '../errors.ts'
+import type { FileSelection, OwnersChoice } from '@svc/classify'
 
 /**
  * Which artifacts an import may replace under its name: any (`true`, the default), none, or only those from the same
@@ -19,51 +17,10 @@ export interface ImportSelection extends SourceSelection {
   readonly mayReplace: MayReplace
   /** What the name stands for now gets a tag if it changes. */
   readonly keepBefore: boolean
+  /** Weights that no runtime can load end the import. */
+  readonly refusesMalformed: boolean
+  /** All of it, as the request spells it, to be recorded. */
+  readonly choice: OwnersChoice
   /** If it does not fit, models that can be fetched again may be evicted. */
   readonly mayEvict: boolean
-}
-
-/**
- * The selection in a request body that matches its schema. Normalized names differ from the publisher's, so globs ignore
- * case with them. @throws DaemonError `E_BAD_REQUEST` naming the field
- */
-export function importSelectionOf(
-  {
-    names,
-    quants,
-    files,
-    aux,
-    ...body
-  }: Pick<ImportLocalBody, 'names' | 'quants' | 'files' | 'aux' | 'private' | 'replace' | 'evict'> &
-    Pick<ImportHfBody, 'keepBefore'>,
-  privateByDefault = false
-): ImportSelection {
-  const normalizedNames = names === 'normalized'
-  if (quants?.length === 0) throw new DaemonError('E_BAD_REQUEST', 'the field "quants" is empty')
-  if (aux?.length === 0)
-    throw new DaemonError('E_BAD_REQUEST', 'the field "aux" is empty; "none" leaves all of them out')
-  return {
-    normalizedNames,
-    quants,
-    files: files && testOf(files, normalizedNames),
-    aux: aux === 'all' ? undefined : aux,
-    private: body.private ?? privateByDefault,
-    mayReplace: mayReplaceOf(body),
-    keepBefore: body.keepBefore ?? false,
-    mayEvict: body.evict ?? false
-  }
-}
-
-/** The field `replace` of a request (spec add.45). */
-export const mayReplaceOf = ({ replace }: Pick<ImportLocalBody, 'replace'>): MayReplace =>
-  replace === false ? 'same-repository' : true
-
-function testOf(files: readonly string[], anyCase: boolean): (name: string) => boolean {
-  if (files.length === 0) throw new DaemonError('E_BAD_REQUEST', 'the field "files" is empty')
-  try {
-    return globTest(files, anyCase)
-  } catch (cause) {
-    if (!(cause instanceof ClassifyError)) throw cause
-    throw new DaemonError('E_BAD_REQUEST', `the field "files": ${cause.message}`, { cause })
-  }
 }

@@ -58,6 +58,8 @@ interface SourceFileFacts {
   readonly partialKey?: string
   /** Further hashes for `accept`, computed in the same pass. The name `leaves` is reserved. */
   readonly attachments?: readonly HashAttachment[]
+  /** Random access before the import, for the few bytes that tell a role or a quant. Unverified: the bytes must say the same later. */
+  readonly peek?: (signal: AbortSignal) => ReadAt
   /** The final check of the bytes; throwing refuses them (wrong bytes, fetched once more if remote). */
   readonly accept?: (result: HashResult) => void | Promise<void>
 }
@@ -79,8 +81,6 @@ export interface RemoteFile extends SourceFileFacts {
    * transport; the pipeline verifies the bytes, and calls `fetch` once more with an empty partial if they were wrong.
    */
   fetch(into: PartialBlob, context: FetchContext): Promise<void>
-  /** Random access before the import, for the few bytes that determine a quant. Unverified, so nothing of it is kept. */
-  readonly peek?: (signal: AbortSignal) => ReadAt
 }
 
 export type SourceFile = FileHere | RemoteFile
@@ -89,6 +89,35 @@ export type SourceFile = FileHere | RemoteFile
 export const readAs = ({ digest, readAs = digest }: SourceFile): SourceFile['digest'] => readAs
 
 export const isRemote = (file: SourceFile): file is RemoteFile => 'fetch' in file
+
+/** Where files come from, by the word of whoever wrote their cache: nothing follows from it but a question. */
+export interface ClaimedOrigin {
+  readonly repo: string
+  /** Default: the latest commit. */
+  readonly revision?: string | undefined
+}
+
+/** What is known of the bytes of a file that is here. */
+export interface ClaimedFile {
+  /** The name that it must have there; any, where absent. */
+  readonly name?: string
+  readonly sha256?: string | undefined
+  /** Git's name of the blob, 40 hexadecimal digits. */
+  readonly gitSha1?: string | undefined
+}
+
+/** `public`: it gives these files to everybody, by its current statement. */
+export type PublicAnswer = 'public' | 'not-public' | 'other-files' | 'no-answer'
+
+/**
+ * Asks a source without a credential whether everybody may have files. `files` is awaited after the source has answered.
+ * @throws only for an abort, or the error of `files`
+ */
+export type ConfirmPublic = (
+  origin: ClaimedOrigin,
+  files: Promise<readonly ClaimedFile[]>,
+  signal: AbortSignal
+) => Promise<PublicAnswer>
 
 /**
  * The input of one import: a flat listing and a way to open each file. Everything else (plan, ingest, classify, seal,
@@ -103,8 +132,8 @@ export interface ImportSource {
   readonly givesAll?: boolean
   /** Annotations for the sealed manifests, e.g. `svc.hf.repo` and `svc.hf.revision`. Empty for local imports. */
   readonly annotations: Readonly<Record<string, string>>
-  /** The whole listing is fetched (spec hub.5); unrecognised files are dropped after the check. */
-  readonly fetchUnrecognised: boolean
+  /** The whole listing is fetched (spec hub.5); unrecognized files are dropped after the check. */
+  readonly fetchUnrecognized: boolean
   /** Number of files processed concurrently. Local imports are bounded by the hashing threads. */
   readonly concurrency: number
   /** Who may have bytes from this source (spec add.37). Called after the last file, since some sources find out late. */

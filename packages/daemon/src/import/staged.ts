@@ -1,8 +1,8 @@
 import { read } from 'node:fs'
 import { promisify } from 'node:util'
 import { CasError, type HashAttachment, type HashResult, type PartialBlob, type PartialKey } from '@svc/cas'
-import { DaemonError } from '../errors.ts'
 import type { Library } from '../library/library.ts'
+import { LibraryError } from '../library/library-error.ts'
 import type { ImportProgress } from './progress.ts'
 import type { Proof } from './proof.ts'
 import { type FileHere, type OpenedFile, type RemoteFile, type Reuse, readAs, type SourceFile } from './source.ts'
@@ -50,7 +50,7 @@ interface StagedFetchOptions<T> {
 /**
  * Fetches a remote file into its partial blob. Wrong bytes are fetched once more from the start; other failures keep
  * verified bytes for the next attempt.
- * @throws DaemonError `E_NOT_IMPORTABLE` naming the file when the bytes were wrong twice; errors of the source
+ * @throws LibraryError `E_NOT_IMPORTABLE` naming the file when the bytes were wrong twice; errors of the source
  */
 export async function fetchRemote<T>(
   file: RemoteFile,
@@ -99,9 +99,9 @@ export async function fetchRemote<T>(
       await partial.discard()
       if (again) {
         const cause = error instanceof WrongBytesError ? error.cause : error
-        throw new DaemonError(
+        throw new LibraryError(
           'E_NOT_IMPORTABLE',
-          `${JSON.stringify(file.name)} was fetched twice, and its bytes did not match the listing`,
+          `${JSON.stringify(file.name)} was fetched twice, and its bytes did not match the listing: they were changed at the source, or are damaged there or on the way; try again later`,
           { cause }
         )
       }

@@ -1,5 +1,4 @@
 import type {
-  ActiveFile,
   ErrorBody,
   EvictResult,
   GcResult,
@@ -8,6 +7,8 @@ import type {
   OutdatedResult,
   VerifyReport
 } from '@svc/client/protocol'
+import type { DeepReadonly } from '../deep-readonly.ts'
+import type { Work } from '../operations/work.ts'
 
 export interface JobStart {
   readonly kind: JobKind
@@ -26,34 +27,11 @@ export interface JobStart {
 /** The fields that a finished job adds. */
 export interface JobOutcome {
   readonly manifest?: string
-  readonly result?: ImportResult | GcResult | EvictResult | OutdatedResult
+  readonly result?: DeepReadonly<ImportResult> | GcResult | DeepReadonly<EvictResult> | OutdatedResult
   readonly verify?: VerifyReport
   /** Ends the job as `failed` with this error; the other fields are kept. */
   readonly error?: ErrorBody
 }
 
-export interface JobProgress {
-  readonly filesDone?: number
-  readonly filesTotal?: number
-  readonly bytesDone?: number
-  readonly bytesTotal?: number
-  readonly manifest?: string
-  /** A line for people about the job's current wait; `undefined` clears it. */
-  readonly message?: string | undefined
-  /** Remarks on the running work, for people who might want to cancel it. */
-  readonly warnings?: readonly string[]
-  /** Files in progress; the first sixteen are shown. */
-  readonly files?: readonly ActiveFile[]
-  readonly peers?: number
-  readonly sources?: number
-  readonly rateBytesPerSecond?: number
-}
-
-export interface JobContext {
-  /** Aborted when the job is cancelled or the daemon stops. The job then fails with the reason: `E_ABORTED`. */
-  readonly signal: AbortSignal
-  readonly id: string
-  update(progress: JobProgress): void
-}
-
-export type JobWork = (context: JobContext) => Promise<JobOutcome>
+/** Aborted when the job is cancelled or the daemon stops: the job then fails with the reason, `E_ABORTED`. */
+export type JobWork = (work: Work) => Promise<JobOutcome>

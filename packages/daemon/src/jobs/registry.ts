@@ -1,7 +1,8 @@
 import type { Job } from '@svc/client/protocol'
 import { type Clock, systemClock } from '@svc/internal-clock'
 import { DaemonError } from '../errors.ts'
-import type { JobOutcome, JobProgress, JobStart, JobWork } from './job-work.ts'
+import type { RunningWork, WorkProgress } from '../operations/work.ts'
+import type { JobOutcome, JobStart, JobWork } from './job-work.ts'
 import { Lanes } from './lanes.ts'
 import { KEPT_JOBS, Retention } from './retention.ts'
 import { type JobErrors, TrackedJob } from './tracked-job.ts'
@@ -33,7 +34,7 @@ export interface JobRegistryOptions {
  *
  * Invariant: a job is in `#open` exactly while its state is not terminal; finished ones are in `#retention`.
  */
-export class JobRegistry {
+export class JobRegistry implements RunningWork {
   /** In the order of acceptance. */
   readonly #jobs = new Map<string, { readonly job: TrackedJob; readonly serial: number }>()
   readonly #open = new Map<TrackedJob, Promise<void>>()
@@ -105,7 +106,7 @@ export class JobRegistry {
   }
 
   /** Adds a job that is already done (spec job.3: ensure of a complete artifact). */
-  settled(start: JobStart, progress: Pick<JobProgress, 'filesDone' | 'bytesDone'>): Job {
+  settled(start: JobStart, progress: Pick<WorkProgress, 'filesDone' | 'bytesDone'>): Job {
     const job = this.#add(start)
     job.update(progress)
     this.#end(job, {})
@@ -187,12 +188,8 @@ export class JobRegistry {
       try {
         outcome = await this.#lanes.run(job.lane, job.signal, () => {
           job.begin()
-          const context = {
-            id: job.id,
-            signal: job.signal,
-            update: (progress: JobProgress) => job.update(progress)
-          }
-          return this.#around(job.snapshot.kind, () => work(context))
+          const report = (progress: WorkProgress): void => job.update(progress)
+          return this.#around(job.snapshot.kind, () => work({ id: job.id, signal: job.signal, report }))
         })
       } finally {
         await cleanUp(job.signal.aborted ? job.signal.reason : undefined)

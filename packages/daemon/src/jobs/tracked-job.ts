@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import { type ErrorBody, isTerminal, type Job, MAX_ACTIVE_FILES } from '@svc/client/protocol'
 import { type Clock, timestampOf } from '@svc/internal-clock'
-import type { JobOutcome, JobProgress, JobStart } from './job-work.ts'
+import type { WorkProgress } from '../operations/work.ts'
+import type { JobOutcome, JobStart } from './job-work.ts'
 
 /** Fields that only a running job has. */
 const LIVE_ONLY = {
@@ -65,7 +66,7 @@ export class TrackedJob {
     this.#patch({ state: 'fetching', startedAt: timestampOf(this.#clock) })
   }
 
-  update({ files, warnings, ...rest }: JobProgress): void {
+  update({ files, warnings, ...rest }: WorkProgress): void {
     this.#patch({
       ...rest,
       ...(warnings !== undefined && { warnings: [...warnings] }),

@@ -20,6 +20,8 @@ const UNKNOWN = 'unknown'
  */
 export class Arrivals {
   readonly #notes: StateRecords<ArrivalRecord>
+  /** Blobs that are being made of partial ones. */
+  readonly #ending = new Map<Sha256Digest, Promise<unknown>>()
   #changes = 0
 
   constructor(root: string, files: ReplacedFiles) {
@@ -37,21 +39,40 @@ export class Arrivals {
     await this.#write(digest, { from: [...new Set([...before, source])], committed: false })
   }
 
+  /**
+   * Makes a blob of its partial one, and notes that. The blob is there before its note: {@link Arrivals.sources} waits
+   * for the note.
+   */
+  async commit<T extends { readonly existed: boolean }>(digest: Sha256Digest, commit: () => Promise<T>): Promise<T> {
+    const ended = commit().then(async (result) => {
+      if (!result.existed) await this.committed(digest)
+      return result
+    })
+    const ending = ended
+      .catch(() => undefined)
+      .then(() => {
+        if (this.#ending.get(digest) === ending) this.#ending.delete(digest)
+      })
+    this.#ending.set(digest, ending)
+    return ended
+  }
+
   /** The partial blob has become a blob. */
   async committed(digest: Sha256Digest): Promise<void> {
     await this.#write(digest, { from: (await this.#read(digest))?.from ?? [UNKNOWN], committed: true })
   }
 
-  /** Whether all bytes that arrived came from one source: of the blob, or else of its partial. */
-  async isAlone(digest: Sha256Digest, source: string, { isBlob }: { readonly isBlob: boolean }): Promise<boolean> {
+  /** The sources of all bytes that arrived: of the blob, or else of its partial. */
+  async sources(digest: Sha256Digest, { isBlob }: { readonly isBlob: boolean }): Promise<readonly string[]> {
+    await this.#ending.get(digest)
     const arrival = await this.#read(digest)
-    if (arrival === undefined || (isBlob && !arrival.committed)) return false
-    return arrival.from.length === 1 && arrival.from[0] === source
+    return arrival === undefined || (isBlob && !arrival.committed) ? [UNKNOWN] : arrival.from
   }
 
-  /** Whether another import than a pinned one has begun to fetch it. */
-  async has(digest: Sha256Digest): Promise<boolean> {
-    return (await this.#read(digest)) !== undefined
+  /** Whether all bytes that arrived came from one source: of the blob, or else of its partial. */
+  async isAlone(digest: Sha256Digest, source: string, of: { readonly isBlob: boolean }): Promise<boolean> {
+    const from = await this.sources(digest, of)
+    return from.length === 1 && from[0] === source
   }
 
   noted(): Promise<Sha256Digest[]> {
@@ -61,6 +82,11 @@ export class Arrivals {
   /** Drops notes: an artifact has the blobs now, and its record says where they came from. */
   async settle(digests: Iterable<Sha256Digest>): Promise<void> {
     for (const digest of digests) await this.#notes.remove(recordName(digest)).finally(() => this.#changes++)
+  }
+
+  /** {@link settle} for those that a source had a part in. */
+  async settleFrom(source: string, digests: Iterable<Sha256Digest>): Promise<void> {
+    for (const digest of digests) if ((await this.#read(digest))?.from.includes(source)) await this.settle([digest])
   }
 
   async #read(digest: Sha256Digest): Promise<ArrivalRecord | undefined> {

@@ -1,9 +1,12 @@
+import type { OwnersChoice } from '@svc/classify'
+import { isObject } from '@svc/internal-http'
 import { tryParseInfohash } from '@svc/metainfo'
 import type { Sha256Digest } from '@svc/ref'
-import { usableHints } from './hints.ts'
+import { strangersHints, usableHints } from './hints.ts'
 import type { ArtifactSource, SwarmHints } from './origin.ts'
+import { OWNERS_CHOICE } from './owners-choice.ts'
 import { PROVENANCE, type Provenance } from './provenance.ts'
-import type { RecordKind } from './record.ts'
+import { amendedRecord, type RecordKind } from './record.ts'
 import {
   anything,
   bool,
@@ -47,6 +50,8 @@ export interface ArtifactState {
   readonly futureCompanions?: FutureCompanions
   /** The companions that imports brought (spec doc.21), by the name `ns/name` that each gave the artifact. */
   readonly companions?: Readonly<Record<string, Sha256Digest>>
+  /** What its owner chose at the latest import under each name `ns/name`; absent for everything. */
+  readonly choices?: Readonly<Record<string, OwnersChoice>>
 }
 
 /** A place that showed that it has all of an artifact's weights. */
@@ -75,6 +80,7 @@ const infohash: FieldRule = (value, what) =>
 const SOURCE = objectOf<ArtifactSource>({
   kind: oneOf('local', 'hf', 'catalog', 'oci', 'bt'),
   repo: optional(text),
+  asked: optional(text),
   revision: optional(text),
   branch: optional(text),
   branchAt: optional(text),
@@ -85,6 +91,13 @@ const SOURCE = objectOf<ArtifactSource>({
   bittorrentV1: optional(mapOf(anything))
 })
 
+const HINTS = objectOf<SwarmHints>({
+  trackers: listOf(text),
+  webseeds: listOf(text),
+  peers: listOf(text),
+  others: optional(listOf(text))
+})
+
 export const ARTIFACT_RECORD: RecordKind<RecordedState> = {
   folder: 'artifacts',
   shape: {
@@ -92,19 +105,37 @@ export const ARTIFACT_RECORD: RecordKind<RecordedState> = {
     source: SOURCE,
     provenance: PROVENANCE,
     pinned: bool,
-    hints: objectOf<SwarmHints>({ trackers: listOf(text), webseeds: listOf(text), peers: listOf(text) }),
+    hints: HINTS,
     importedAt: optional(text),
     beganAt: optional(text),
     incomplete: yes,
     futureName: optional(text),
     futureCompanions: optional(objectOf<FutureCompanions>({ digest, infohash, name: text })),
     companions: optional(mapOf(digest)),
+    choices: optional(mapOf(OWNERS_CHOICE)),
     kept: yes,
     away: yes,
     copies: optional(listOf(objectOf<ProvenCopy>({ kind: oneOf('hub', 'webseed', 'peer'), where: text, at: text })))
   },
   decode: ({ hints, ...state }) => ({ ...state, hints: usableHints(hints) }),
   encode: (state) => state
+}
+
+/**
+ * A state file of a backup, as it is restored: what it says of addresses is not the owner's word, whatever it claims. Records
+ * that name none, and bytes that are no record, stay as they are.
+ */
+export function restoredRecord(bytes: Uint8Array): Uint8Array {
+  return amendedRecord(bytes, ({ hints, source, choices: _, ...fields }) => ({
+    ...fields,
+    ...(source !== undefined && { source: withStrangersTrackers(source) }),
+    ...(hints !== undefined && { hints: HINTS(hints, '') === undefined ? strangersHints(hints as SwarmHints) : hints })
+  }))
+}
+
+function withStrangersTrackers(source: unknown): unknown {
+  if (!isObject(source) || !isObject(source.bittorrentV1)) return source
+  return { ...source, bittorrentV1: { ...source.bittorrentV1, isFromOthers: true } }
 }
 
 /** When its files last changed, for clients of a mirror. The same during an import and after it, so that they do not copy it again. */
@@ -121,4 +152,16 @@ export function companionsUnder(
   const { companions = {}, source } = state ?? {}
   if (name !== undefined && Object.hasOwn(companions, name)) return companions[name]
   return source?.companions ?? Object.values(companions)[0]
+}
+
+/**
+ * The owner's choice under a name `ns/name`, or else under another: it is the same artifact, with the same files. Nothing
+ * if everything was chosen.
+ */
+export function choiceUnder(
+  { choices = {} }: Pick<ArtifactState, 'choices'>,
+  name?: string
+): { readonly choice?: OwnersChoice } {
+  const choice = (name !== undefined && choices[name]) || Object.values(choices)[0]
+  return choice === undefined ? {} : { choice }
 }

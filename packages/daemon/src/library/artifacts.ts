@@ -23,6 +23,13 @@ type FutureNames = ReadonlyMap<string, readonly Sha256Digest[]>
 /** Of one artifact. */
 const MAX_COPIES = 8
 
+/** What an import of everything chose is not recorded. */
+function choicesAfter(...made: readonly ArtifactState['choices'][]): Pick<ArtifactState, 'choices'> {
+  const all: NonNullable<ArtifactState['choices']> = Object.assign({}, ...made)
+  const choices = Object.fromEntries(Object.entries(all).filter(([, choice]) => Object.keys(choice).length > 0))
+  return Object.keys(choices).length === 0 ? {} : { choices }
+}
+
 /** Companions that come after their artifact. */
 interface AddedCompanions {
   /** Of their document. */
@@ -51,17 +58,19 @@ export class Artifacts {
     this.#records = new StateRecords(root, files, ARTIFACT_RECORD, clock)
   }
 
-  /** @returns undefined for an unknown artifact. @throws UnreadableStateError */
-  async read(manifestDigest: Sha256Digest): Promise<ArtifactState | undefined> {
-    const state = await this.#records.read(recordName(manifestDigest))
-    return state && { manifestDigest, ...state }
+  /**
+   * For work that builds on the record, and stops where it cannot be read. Cached, and validated with one `stat`.
+   * @returns undefined for an unknown artifact. @throws UnreadableStateError
+   */
+  read(manifestDigest: Sha256Digest): Promise<ArtifactState | undefined> {
+    return this.#known.read(this.#path(manifestDigest), () => this.#readFile(manifestDigest))
   }
 
-  /** {@link known} for verdicts: `damaged` for a record that cannot be read. */
+  /** For verdicts, and for what is merged with a record: `damaged` for one that cannot be read, as in {@link read}. */
   async standing(manifestDigest: Sha256Digest): Promise<ArtifactState | 'damaged' | undefined> {
     let isDamaged = false
     const state = await readable(
-      () => this.known(manifestDigest),
+      () => this.read(manifestDigest),
       () => {
         isDamaged = true
       }
@@ -69,10 +78,15 @@ export class Artifacts {
     return isDamaged ? 'damaged' : state
   }
 
-  /** {@link standing} of one whose record can be read. */
-  async soundState(manifestDigest: Sha256Digest): Promise<ArtifactState | undefined> {
+  /** For what only adds to an answer: a record that cannot be read counts as none. Nobody may get more by its absence. */
+  async ifReadable(manifestDigest: Sha256Digest): Promise<ArtifactState | undefined> {
     const standing = await this.standing(manifestDigest)
     return standing === 'damaged' ? undefined : standing
+  }
+
+  async #readFile(manifestDigest: Sha256Digest): Promise<ArtifactState | undefined> {
+    const state = await this.#records.read(recordName(manifestDigest))
+    return state && { manifestDigest, ...state }
   }
 
   /**
@@ -118,7 +132,7 @@ export class Artifacts {
   /** A name that the artifact lost takes its companions with it, unless another name has the same. */
   dropCompanions(manifestDigest: Sha256Digest, name: string): Promise<void> {
     return this.#inTurn(async () => {
-      const before = await this.soundState(manifestDigest)
+      const before = await this.ifReadable(manifestDigest)
       if (before === undefined) return
       const { [name]: dropped, ...companions } = before.companions ?? {}
       if (dropped === undefined) return
@@ -206,7 +220,7 @@ export class Artifacts {
     return this.#changes
   }
 
-  /** Increases with every change of whether artifacts are here, complete, or given to others. */
+  /** Increases with every change of whether artifacts are here, complete, or given to others, and of their companions. */
   get shownChanges(): number {
     return this.#shownChanges
   }
@@ -214,11 +228,6 @@ export class Artifacts {
   /** Calls `listener` after each change of an artifact that is known then. */
   listen(listener: (manifestDigest: Sha256Digest) => void): void {
     this.#listeners.push(listener)
-  }
-
-  /** {@link read} through a cache that is validated with one `stat`. @throws UnreadableStateError */
-  known(manifestDigest: Sha256Digest): Promise<ArtifactState | undefined> {
-    return this.#known.read(this.#path(manifestDigest), () => this.read(manifestDigest))
   }
 
   /** One change at a time: two imports of the same artifact must not lose each other's hints. */
@@ -232,14 +241,14 @@ export class Artifacts {
     change: (before: ArtifactState) => ArtifactState | undefined
   ): Promise<boolean> {
     return this.#inTurn(async () => {
-      const before = await this.read(manifestDigest)
+      const before = await this.#readFile(manifestDigest)
       const next = before && change(before)
       if (next !== undefined) await this.#write(next, before)
       return next !== undefined
     })
   }
 
-  async #record({ futureName: asked, ...state }: ArtifactImport): Promise<void> {
+  async #record({ futureName: asked, choices: chosen, ...state }: ArtifactImport): Promise<void> {
     const standing = await this.standing(state.manifestDigest)
     const before = standing === 'damaged' ? undefined : standing
     const hints = before === undefined ? state.hints : mergeHints(state.hints, before.hints)
@@ -256,6 +265,7 @@ export class Artifacts {
       ...wantedBeside(before, isPinned),
       ...state,
       ...(Object.keys(companions).length > 0 && { companions }),
+      ...choicesAfter(before?.choices, chosen),
       source: { ...sourceAfter(before?.source, origin.source), ...mergedFollowed(before?.source, state.source) },
       provenance,
       pinned: state.pinned === true || before?.pinned === true,
@@ -274,6 +284,11 @@ export class Artifacts {
     return this.#change(manifestDigest, ({ incomplete, away, ...rest }) =>
       incomplete === true || away === true ? rest : undefined
     )
+  }
+
+  /** Its weights are back, whoever brought them; one that was never {@link complete} is not so now. */
+  endAway(manifestDigest: Sha256Digest): Promise<boolean> {
+    return this.#change(manifestDigest, ({ away, ...rest }) => (away === true ? rest : undefined))
   }
 
   /** Lets its weights go, until it is {@link complete} again. @returns false where its owner wants them to stay */
@@ -345,7 +360,7 @@ export class Artifacts {
 
   /**
    * All artifacts, sorted by digest. Records that cannot be read are passed to `onUnreadable`, or else thrown. With
-   * `cached`, only those that changed are read again, as in {@link known}.
+   * `cached`, only those that changed are read again, as in {@link read}.
    */
   async *list(
     onUnreadable?: OnUnreadable,
@@ -353,7 +368,7 @@ export class Artifacts {
   ): AsyncGenerator<ArtifactState> {
     for (const digest of await this.digests()) {
       if (loopBudget.isOver('lists')) await loopBudget.next('lists')
-      const state = await readable(() => (cached ? this.known(digest) : this.read(digest)), onUnreadable)
+      const state = await readable(() => (cached ? this.read(digest) : this.#readFile(digest)), onUnreadable)
       if (state !== undefined) yield state
     }
   }
@@ -402,4 +417,8 @@ function provenanceAfter(standing: ArtifactState | 'damaged', now: Provenance, i
 }
 
 const isShownOtherwise = (a: ArtifactState, b: ArtifactState): boolean =>
-  a.incomplete !== b.incomplete || a.away !== b.away || !sameStanding(a, b)
+  a.incomplete !== b.incomplete || a.away !== b.away || !sameStanding(a, b) || besideOf(a) !== besideOf(b)
+
+/** A rule that requires a signature is checked again for other companions. */
+const besideOf = ({ companions = {}, source }: ArtifactState): string =>
+  JSON.stringify([source.companions, Object.entries(companions).sort()])

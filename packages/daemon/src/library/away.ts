@@ -10,14 +10,14 @@ export async function endAway(
   manifestDigest: Sha256Digest,
   { store, artifacts, documents }: AwayDeps
 ): Promise<boolean> {
-  if ((await artifacts.soundState(manifestDigest))?.away !== true) return false
+  if ((await artifacts.ifReadable(manifestDigest))?.away !== true) return false
   const manifest = await documents.manifest(manifestDigest)
   if (manifest === undefined) return false
   const weights = manifest.files.filter(isEvictable)
   const lease = store.lease(weights.map(({ digest }) => digest))
   try {
     if (weights.some(({ digest, size }) => stampOf(store.blobPath(digest))?.size !== size)) return false
-    return await artifacts.complete(manifestDigest)
+    return await artifacts.endAway(manifestDigest)
   } finally {
     lease.release()
   }

@@ -1,7 +1,7 @@
 import type { Manifest } from '@svc/manifest'
 import type { Sha256Digest } from '@svc/ref'
-import { DaemonError } from '../errors.ts'
 import type { Documents } from './documents.ts'
+import { LibraryError } from './library-error.ts'
 import { Revised } from './revised.ts'
 import type { StoreState } from './state.ts'
 
@@ -55,7 +55,7 @@ export async function manifestIn(documents: Documents, digest: Sha256Digest): Pr
   try {
     return await documents.manifest(digest, { scan: true })
   } catch (error) {
-    if (!(error instanceof DaemonError)) throw error
+    if (!(error instanceof LibraryError)) throw error
     return undefined
   }
 }

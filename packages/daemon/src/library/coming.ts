@@ -24,7 +24,8 @@ export interface StandIn extends ComingModel {
 
 /** An import that is under way. */
 export interface ComingImport {
-  readonly job: string
+  /** Of its operation. */
+  readonly id: string
   /** `ns/name` */
   readonly name: string
   readonly source: ArtifactSource

@@ -1,18 +1,23 @@
 import type { DiskBlobStore } from '@svc/cas'
-import { type Companions, defectOfName, type Manifest } from '@svc/manifest'
+import type { OwnersChoice } from '@svc/classify'
+import type { Companions, Manifest } from '@svc/manifest'
 import { formatRepoId, formatShortRef, parseRef, type RepoId, type Sha256Digest } from '@svc/ref'
-import { type ArtifactState, companionsUnder } from './artifact-record.ts'
-import type { Documents } from './documents.ts'
+import { type ArtifactState, choiceUnder, companionsUnder } from './artifact-record.ts'
+import type { CompanionsUse, Documents } from './documents.ts'
 import { givenCompanions, markedOmissions, ownCompanions } from './given-companions.ts'
 import { readSmallBlob } from './small-blob.ts'
 import type { StoreState } from './state.ts'
 
 export type CompanionDeps = Pick<StoreState, 'store' | 'artifacts' | 'documents'>
 
-/** All blobs of an artifact's companions: the documents that list them, the listed files, and the documents that peers get. */
+/**
+ * All blobs of an artifact's companions: the documents that list them, the listed files, and the documents that peers get.
+ * @throws as `Documents.companions` with these options
+ */
 export async function companionBlobs(
   state: Pick<ArtifactState, 'companions' | 'source'> | undefined,
-  documents: Documents
+  documents: Documents,
+  options?: Pick<CompanionsUse, 'strict'>
 ): Promise<ReadonlySet<Sha256Digest>> {
   const blobs = new Set<Sha256Digest>()
   const { companions = {}, source } = state ?? {}
@@ -21,7 +26,7 @@ export async function companionBlobs(
     ...(source?.companions === undefined ? [] : [source.companions])
   ])
   for (const digest of documentsOf) {
-    const document = await addListed(digest, blobs, documents)
+    const document = await addListed(digest, blobs, documents, options)
     if (document === undefined) continue
     // made when it is first shared
     const given = givenCompanions(document, state!)?.digest
@@ -30,14 +35,18 @@ export async function companionBlobs(
   return blobs
 }
 
-/** Adds the blobs of one document of companions, itself among them. @returns it, if it is here */
+/**
+ * Adds the blobs of one document of companions, itself among them. @returns it, if it is here
+ * @throws as `Documents.companions` with these options
+ */
 export async function addListed(
   digest: Sha256Digest,
   blobs: Set<Sha256Digest>,
-  documents: Documents
+  documents: Documents,
+  options?: Pick<CompanionsUse, 'strict'>
 ): Promise<Companions | undefined> {
   blobs.add(digest)
-  const document = await documents.companions(digest, { scan: true })
+  const document = await documents.companions(digest, { ...options, scan: true })
   for (const file of document?.files ?? []) blobs.add(file.digest)
   return document
 }
@@ -45,12 +54,17 @@ export async function addListed(
 /** The companions of an artifact that are here (spec doc.21). */
 export interface KeptCompanions {
   readonly digest: Sha256Digest
+  /** All that the document lists. */
+  readonly listed: Companions['files']
+  /** Those that are here. */
   readonly files: Companions['files']
   /** Those whose bytes are lost. */
   readonly missing: Companions['files']
   /** The paths of all that never leave. */
   readonly own: ReadonlySet<string>
   readonly omitted: Companions['omitted']
+  /** What its owner chose under this name, if not everything. */
+  readonly choice?: OwnersChoice
   /** The problems of a folder without the missing files, for people. */
   readonly warnings: readonly string[]
 }
@@ -68,27 +82,42 @@ export async function keptCompanions(
   }: Pick<Manifest, 'files' | 'annotations'> & { readonly digest: Sha256Digest },
   { store, artifacts, documents }: CompanionDeps
 ): Promise<KeptCompanions | ({ readonly digest?: undefined } & Pick<KeptCompanions, 'own' | 'warnings'>)> {
-  const state = await artifacts.soundState(manifestDigest)
+  const state = await artifacts.ifReadable(manifestDigest)
   const digest = companionsUnder(state, formatRepoId(asked))
   const document = digest && (await documents.companions(digest))
   const isOfHub = annotations['svc.hf.repo'] !== undefined
   const remedy = isOfHub ? `fetch them with: svc companions ${formatShortRef(parseRef(asked.ref))}` : 'import it again'
   if (state === undefined || digest === undefined || document === undefined)
     return { own: new Set(), warnings: isOfHub ? [`${WITHOUT}; ${remedy}`] : [] }
-  const here: Companions['files'][number][] = []
-  const missing: Companions['files'][number][] = []
-  for (const file of document.files) {
-    if ((await store.stat(file.digest))?.sizeBytes === file.size) here.push(file)
-    else missing.push(file)
-  }
+  const { here, missing } = await presentOf(document, store)
   const names = new Set(files.map(({ name }) => name))
   const lost = missing.map(({ path }) => path)
   const warnings = [
     ...(lost.length > 0 ? [`${someOf(lost)} came with the model and are missing now; ${remedy}`] : []),
-    ...(await partsLacking({ ...document, files: here }, names, store))
+    ...(await partsLacking({ ...document, files: here }, names, { store, documents }))
   ]
   const own = new Set(ownCompanions(document, state).map(({ path }) => path))
-  return { digest, files: here, missing, own, omitted: markedOmissions(document, state), warnings }
+  return {
+    digest,
+    listed: document.files,
+    files: here,
+    missing,
+    own,
+    omitted: markedOmissions(document, state),
+    ...choiceUnder(state, formatRepoId(asked)),
+    warnings
+  }
+}
+
+/** The companions whose bytes are here, and those whose are lost. */
+export async function presentOf({ files }: Pick<Companions, 'files'>, store: DiskBlobStore) {
+  const here: Companions['files'][number][] = []
+  const missing: Companions['files'][number][] = []
+  for (const file of files) {
+    if ((await store.stat(file.digest))?.sizeBytes === file.size) here.push(file)
+    else missing.push(file)
+  }
+  return { here, missing }
 }
 
 const WITHOUT = 'the files beside the weights at the source (generation_config.json and the like) are missing here'
@@ -101,9 +130,6 @@ export const someOf = (names: readonly string[]): string =>
 const shortened = (name: string): string => (name.length > 200 ? `${name.slice(0, 200)}…` : name)
 
 const IS_WEIGHTS = /\.(?:safetensors|gguf)$/
-/** No program loads a list of more parts. */
-const MAX_PARTS = 64
-
 /**
  * The parts of a model that its own list of parts names, and whose weights, or whole folders, are not here.
  * @param names of the files that manifests have @throws what reading blobs does
@@ -111,13 +137,13 @@ const MAX_PARTS = 64
 export async function partsLacking(
   { files, omitted, more = 0 }: Pick<Companions, 'files' | 'omitted' | 'more'>,
   names: ReadonlySet<string>,
-  store: DiskBlobStore
+  { store, documents }: Pick<CompanionDeps, 'store' | 'documents'>
 ): Promise<string[]> {
   const warnings: string[] = []
   for (const { path, digest } of files) {
     if (path !== 'modules.json' && path !== 'model_index.json') continue
     const bytes = await readSmallBlob(store, digest)
-    for (const part of bytes === undefined ? [] : partsIn(bytes)) {
+    for (const part of bytes === undefined ? [] : await documents.parse('parts', bytes)) {
       const folder = `${part}/`
       const own = [...names].filter((name) => name.startsWith(folder))
       const left = omitted.filter((file) => file.path.startsWith(folder))
@@ -132,24 +158,3 @@ export async function partsLacking(
   }
   return warnings
 }
-
-/** The folders of a model's parts, from the lists of sentence-transformers and diffusers; none if the file is no such list. */
-function partsIn(bytes: Uint8Array): readonly string[] {
-  let list: unknown
-  try {
-    list = JSON.parse(Buffer.from(bytes).toString('utf8'))
-  } catch {
-    return []
-  }
-  const parts = Array.isArray(list) ? list.map(moduleFolder) : Object.entries(list ?? {}).map(componentFolder)
-  const folders = parts.filter((part): part is string => typeof part === 'string' && defectOfName(part) === undefined)
-  return [...new Set(folders)].slice(0, MAX_PARTS)
-}
-
-/** A module that only normalizes has no files. */
-const moduleFolder = (entry: { readonly path?: unknown; readonly type?: unknown } | null): unknown =>
-  typeof entry?.type === 'string' && entry.type.endsWith('.Normalize') ? undefined : entry?.path
-
-/** A pipeline lists a component that it goes without as nulls. */
-const componentFolder = ([name, value]: [string, unknown]): unknown =>
-  Array.isArray(value) && value.every((each) => typeof each === 'string') ? name : undefined

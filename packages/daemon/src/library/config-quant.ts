@@ -1,13 +1,15 @@
 import type { DiskBlobStore } from '@svc/cas'
 import { ggufQuant, RAW } from '@svc/classify'
-import { type Manifest, ManifestError, parseModelConfig } from '@svc/manifest'
+import { MAX_MODEL_CONFIG_BYTES, type Manifest, ManifestError, parseModelConfig } from '@svc/manifest'
 import { isQuant } from '@svc/ref'
 import { readSmallBlob } from './small-blob.ts'
 
 /** The quant that an artifact from elsewhere gets in an index: that of its model config, or else `raw` (spec add.8). */
 export async function storedConfigQuant(store: DiskBlobStore, { files }: Pick<Manifest, 'files'>): Promise<string> {
   const config = files.find(({ kind }) => kind === 'config')
-  const bytes = config && (await readSmallBlob(store, config.digest))
+  // a stranger's manifest calls any bytes its configuration
+  const isSmall = config !== undefined && config.size <= MAX_MODEL_CONFIG_BYTES
+  const bytes = isSmall ? await readSmallBlob(store, config.digest) : undefined
   try {
     const { quantization } = parseModelConfig(bytes ?? new Uint8Array())
     return quantization !== undefined && isQuant(quantization) ? quantization : RAW

@@ -5,15 +5,14 @@ import {
   type Companions,
   MAX_DOCUMENT_BYTES,
   type Manifest,
+  ManifestError,
   type ModelIndex,
-  parseCompanions,
-  parseIndex,
-  parseManifest,
   type Sealed
 } from '@svc/manifest'
 import { digestFromHex, type Sha256Digest } from '@svc/ref'
 import { LRUCache } from 'lru-cache'
-import { DaemonError } from '../errors.ts'
+import { type DocumentKinds, type DocumentReader, PARSERS } from './document-calls.ts'
+import { LibraryError } from './library-error.ts'
 import { type FileStamp, isUnchanged, stampOf } from './stamp.ts'
 
 type DocumentProblem = 'absent' | 'corrupt' | 'no-document'
@@ -39,15 +38,25 @@ export interface DocumentUse {
   readonly scan?: boolean
 }
 
+export interface CompanionsUse extends DocumentUse {
+  /** A document that is here and cannot be read is an error: it may name blobs that nothing else names. */
+  readonly strict?: boolean
+}
+
 /** Parsed documents of one kind, valid while their blob's file has not changed. */
 class DocumentCache<T> {
   readonly #store: Pick<DiskBlobStore, 'blobPath'>
   readonly #port: FilePort
-  readonly #parse: (bytes: Uint8Array) => T
+  readonly #parse: (bytes: Uint8Array) => Promise<T>
   readonly #cache: LRUCache<Sha256Digest, CachedDocument<T>>
 
   /** Keeps documents of `maxBytes` in total, measured on disk; parsed they take about three times that. */
-  constructor(store: DiskBlobStore, port: FilePort, parse: (bytes: Uint8Array) => T, maxBytes: number) {
+  constructor(
+    store: Pick<DiskBlobStore, 'blobPath'>,
+    port: FilePort,
+    parse: (bytes: Uint8Array) => Promise<T>,
+    maxBytes: number
+  ) {
     this.#store = store
     this.#port = port
     this.#parse = parse
@@ -78,9 +87,10 @@ class DocumentCache<T> {
     if (bytes === undefined) throw new DocumentError('absent', `the blob ${digest} is not in the store`)
     let document: T
     try {
-      document = this.#parse(bytes)
+      document = await this.#parse(bytes)
     } catch (cause) {
-      throw new DocumentError('no-document', `${digest}: ${(cause as Error).message}`, cause)
+      if (!(cause instanceof ManifestError)) throw cause
+      throw new DocumentError('no-document', `${digest}: ${cause.message}`, cause)
     }
     if (stamp !== undefined) this.#keep(digest, { path, stamp, document, sizeBytes: bytes.length }, scan)
     return { bytes, document }
@@ -115,57 +125,82 @@ const MAX_INDEX_BYTES = 16 << 20
 const MAX_MANIFEST_BYTES = 4 << 20
 const MAX_COMPANIONS_BYTES = 4 << 20
 
+/** For programs without a loop that others wait for. */
+const HERE: Pick<DocumentReader, 'parse'> = { parse: async (kind, bytes) => PARSERS[kind](bytes) }
+
 export class Documents {
   readonly #indexes: DocumentCache<ModelIndex>
   readonly #manifests: DocumentCache<Manifest>
   readonly #companions: DocumentCache<Companions>
 
-  constructor(store: DiskBlobStore, port: FilePort = nodeFilePort) {
-    this.#indexes = new DocumentCache(store, port, (bytes) => parseIndex(bytes), MAX_INDEX_BYTES)
-    this.#manifests = new DocumentCache(store, port, (bytes) => parseManifest(bytes), MAX_MANIFEST_BYTES)
-    this.#companions = new DocumentCache(store, port, (bytes) => parseCompanions(bytes), MAX_COMPANIONS_BYTES)
+  readonly #reader: Pick<DocumentReader, 'parse'>
+
+  constructor(
+    store: Pick<DiskBlobStore, 'blobPath'>,
+    port: FilePort = nodeFilePort,
+    reader: Pick<DocumentReader, 'parse'> = HERE
+  ) {
+    const cacheOf = <Kind extends 'index' | 'storedManifest' | 'companions'>(kind: Kind, maxBytes: number) =>
+      new DocumentCache(store, port, (bytes) => reader.parse(kind, bytes), maxBytes)
+    this.#reader = reader
+    this.#indexes = cacheOf('index', MAX_INDEX_BYTES)
+    this.#manifests = cacheOf('storedManifest', MAX_MANIFEST_BYTES)
+    this.#companions = cacheOf('companions', MAX_COMPANIONS_BYTES)
+  }
+
+  /** What is read of a document's bytes. @throws as `DocumentReader.parse` */
+  parse<Kind extends keyof DocumentKinds>(kind: Kind, bytes: Uint8Array): Promise<DocumentKinds[Kind]> {
+    return this.#reader.parse(kind, bytes)
   }
 
   cachedIndex(digest: Sha256Digest): ModelIndex | undefined {
     return this.#indexes.cached(digest)
   }
 
-  /** @throws DaemonError `E_NO_INDEX`, `E_INVALID_INDEX` */
+  /** @throws LibraryError `E_NO_INDEX`, `E_INVALID_INDEX` */
   async index(digest: Sha256Digest, use?: DocumentUse): Promise<ModelIndex> {
     try {
       return await this.#indexes.read(digest, use)
     } catch (cause) {
       if (!(cause instanceof DocumentError)) throw cause
       throw cause.problem === 'absent'
-        ? new DaemonError('E_NO_INDEX', `the index ${digest} is not in the store; import the model again`, { cause })
-        : new DaemonError('E_INVALID_INDEX', `the index is not valid: ${cause.message}`, { cause })
+        ? new LibraryError('E_NO_INDEX', `the index ${digest} is not in the store; import the model again`, { cause })
+        : new LibraryError('E_INVALID_INDEX', `the index is not valid: ${cause.message}`, { cause })
     }
   }
 
-  /** Undefined when there are none in the store that can be used: they can be fetched again. */
-  async companions(digest: Sha256Digest, use?: DocumentUse): Promise<Companions | undefined> {
+  /**
+   * Undefined when there are none in the store that can be used: they can be fetched again. @throws LibraryError
+   * `E_CORRUPTION` only with `strict`
+   */
+  async companions(
+    digest: Sha256Digest,
+    { strict = false, ...use }: CompanionsUse = {}
+  ): Promise<Companions | undefined> {
     try {
       return await this.#companions.read(digest, use)
-    } catch (error) {
-      if (!(error instanceof DocumentError)) throw error
+    } catch (cause) {
+      if (!(cause instanceof DocumentError)) throw cause
+      if (strict && cause.problem !== 'absent')
+        throw new LibraryError('E_CORRUPTION', `a list of companions cannot be read: ${cause.message}`, { cause })
       return undefined
     }
   }
 
   /**
    * Undefined when the manifest is not in the store.
-   * @throws DaemonError `E_CORRUPTION` for damaged bytes, `E_UNKNOWN_REF` for an intact blob that is not a manifest:
+   * @throws LibraryError `E_CORRUPTION` for damaged bytes, `E_UNKNOWN_REF` for an intact blob that is not a manifest:
    *   the reference names something else
    */
   manifest(digest: Sha256Digest, use?: DocumentUse): Promise<Manifest | undefined> {
     return this.#manifest(digest, () => this.#manifests.read(digest, use))
   }
 
-  /** {@link manifest}, of one that must be here. @throws as that; DaemonError `E_NOT_FOUND` */
+  /** {@link manifest}, of one that must be here. @throws as that; LibraryError `E_NOT_FOUND` */
   async requireManifest(digest: Sha256Digest): Promise<Manifest> {
     const manifest = await this.manifest(digest)
     if (manifest !== undefined) return manifest
-    throw new DaemonError('E_NOT_FOUND', `the manifest ${digest} is not in the store`)
+    throw new LibraryError('E_NOT_FOUND', `the manifest ${digest} is not in the store`)
   }
 
   /** {@link manifest} with its bytes, from one read. Evicts no other from the cache. @throws as {@link manifest} */
@@ -181,9 +216,9 @@ export class Documents {
       if (cause.problem === 'absent') return undefined
       if (cause.problem === 'no-document') {
         const what = `${digest} is in the store, but it is not a manifest; a reference by digest names a model's manifest`
-        throw new DaemonError('E_UNKNOWN_REF', what, { cause })
+        throw new LibraryError('E_UNKNOWN_REF', what, { cause })
       }
-      throw new DaemonError('E_CORRUPTION', `the manifest is not valid: ${cause.message}`, { cause })
+      throw new LibraryError('E_CORRUPTION', `the manifest is not valid: ${cause.message}`, { cause })
     }
   }
 }

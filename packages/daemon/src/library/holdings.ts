@@ -1,10 +1,12 @@
-import type { Sha256Digest } from '@svc/ref'
+import type { ManifestFile } from '@svc/manifest'
+import { type Sha256Digest, tryParseDigest } from '@svc/ref'
 import type { Arrivals } from './arrivals.ts'
 import type { ArtifactState } from './artifacts.ts'
 import { BlobIndex, manifestIn } from './blob-index.ts'
 import type { ArtifactSource } from './origin.ts'
-import { isPrivate, type Provenance, verdictOf } from './provenance.ts'
+import { isPrivate, MAX_UNPROVEN, type Provenance, verdictOf } from './provenance.ts'
 import { Revised } from './revised.ts'
+import { stampOf } from './stamp.ts'
 import type { StoreState } from './state.ts'
 
 export interface HoldingsDeps extends Pick<StoreState, 'store' | 'artifacts' | 'documents'> {
@@ -15,6 +17,16 @@ export interface HoldingsDeps extends Pick<StoreState, 'store' | 'artifacts' | '
 export const sourceKey = ({ kind, repo, revision }: ArtifactSource): string =>
   `${kind}:${repo?.toLowerCase() ?? revision ?? ''}`
 
+const PIN = 'bt:'
+/** {@link sourceKey} of the swarm of a pinned artifact. */
+export const pinKey = (manifestDigest: Sha256Digest): string => PIN + manifestDigest
+
+/** Of a pinned artifact, at one moment. */
+interface PinnedFiles {
+  readonly unproven: readonly string[]
+  readonly absent: readonly ManifestFile[]
+}
+
 type HoldingArtifact = Pick<ArtifactState, 'manifestDigest' | 'source' | 'provenance' | 'incomplete'>
 
 /** Which artifacts have the stored blobs, and what that means for another source that names them (spec add.37). */
@@ -22,7 +34,7 @@ export class Holdings {
   readonly arrivals: Arrivals
   readonly #deps: HoldingsDeps
   readonly #index: BlobIndex
-  readonly #asked = new Revised<Map<Sha256Digest, Promise<readonly string[]>>>()
+  readonly #asked = new Revised<Map<Sha256Digest, Promise<PinnedFiles>>>()
 
   constructor(deps: HoldingsDeps) {
     this.#deps = deps
@@ -49,45 +61,68 @@ export class Holdings {
   }
 
   /**
-   * Names of a pinned artifact's weights and adapters that are here already, so that nobody sees its swarm give them.
-   * Those that an earlier fetch of the same artifact brought do not count.
+   * Names of a pinned artifact's files that are here, whatever it calls them, although nobody saw its swarm give them:
+   * no artifact that everybody may have has them, and no swarm of such an artifact, or its own, brought them alone. At
+   * most {@link MAX_UNPROVEN}.
    */
   async unprovenOf(manifestDigest: Sha256Digest): Promise<readonly string[]> {
-    const { artifacts, documents, store } = this.#deps
-    const { files = [] } = (await documents.manifest(manifestDigest)) ?? {}
-    const heavy = files.filter(({ kind }) => kind.startsWith('weights.') || kind === 'adapter')
-    const here: (typeof heavy)[number][] = []
-    for (const file of heavy)
-      if (store.partialStatus(file.digest)?.writtenBytes || (await store.stat(file.digest)) !== undefined)
-        here.push(file)
-    if (here.length === 0) return []
-    const isKnown = (await artifacts.known(manifestDigest)) !== undefined
+    return (await this.#pinnedFiles(manifestDigest)).unproven
+  }
+
+  async #pinnedFiles(manifestDigest: Sha256Digest): Promise<PinnedFiles> {
+    const { files = [] } = (await this.#deps.documents.manifest(manifestDigest)) ?? {}
+    const [here, absent]: [ManifestFile[], ManifestFile[]] = [[], []]
+    // nobody needs to give the bytes of an empty file
+    for (const file of files) if (file.size > 0) (this.#isHere(file) ? here : absent).push(file)
     const proven = await this.#provenAmong(
       here.map(({ digest }) => digest),
       isGiven,
-      async (digest) => isKnown && !(await this.arrivals.has(digest))
+      (digest) => this.#cameFromSwarms(digest, manifestDigest)
     )
-    return here.filter(({ digest }) => !proven.has(digest)).map(({ name }) => name)
+    const unproven = here.filter(({ digest }) => !proven.has(digest)).map(({ name }) => name)
+    return { unproven: unproven.slice(0, MAX_UNPROVEN), absent }
+  }
+
+  /** As a blob, or in part. */
+  #isHere({ digest }: Pick<ManifestFile, 'digest'>): boolean {
+    const { store } = this.#deps
+    return Boolean(store.partialStatus(digest)?.writtenBytes) || stampOf(store.blobPath(digest)) !== undefined
+  }
+
+  /** The swarm of this pinned artifact brought all of a blob, or partial, with those of others that everybody may have. */
+  async #cameFromSwarms(digest: Sha256Digest, manifestDigest: Sha256Digest): Promise<boolean> {
+    const { store, artifacts } = this.#deps
+    const isBlob = stampOf(store.blobPath(digest)) !== undefined
+    for (const source of await this.arrivals.sources(digest, { isBlob })) {
+      if (source === pinKey(manifestDigest)) continue
+      const other = source.startsWith(PIN) ? tryParseDigest(source.slice(PIN.length)) : undefined
+      const state = other && (await artifacts.ifReadable(other))
+      if (state === undefined || !isGiven(state)) return false
+    }
+    return true
   }
 
   /** Whether an incomplete artifact names the blob. */
   async isAwaited(digest: Sha256Digest): Promise<boolean> {
     for (const manifestDigest of (await this.#index.upToDate()).get(digest) ?? []) {
-      if ((await this.#deps.artifacts.soundState(manifestDigest))?.incomplete === true) return true
+      if ((await this.#deps.artifacts.ifReadable(manifestDigest))?.incomplete === true) return true
     }
     return false
   }
 
-  /** {@link unprovenOf}, for a door that asks at each request: remembered until an artifact or an arrival changes. */
+  /**
+   * {@link unprovenOf}, for a door that asks at each request: remembered until an artifact, an arrival, or what is here of
+   * the files changes.
+   */
   async unprovenNow(manifestDigest: Sha256Digest): Promise<readonly string[]> {
     const revision = this.#deps.artifacts.changes + this.arrivals.changes
     const byManifest = await this.#asked.at(revision, async () => new Map())
-    const known = byManifest.get(manifestDigest)
-    if (known !== undefined) return known
-    const asked = this.unprovenOf(manifestDigest)
+    const known = await byManifest.get(manifestDigest)
+    if (known !== undefined && !known.absent.some((file) => this.#isHere(file))) return known.unproven
+    const asked = this.#pinnedFiles(manifestDigest)
     byManifest.set(manifestDigest, asked)
     asked.catch(() => byManifest.delete(manifestDigest))
-    return asked
+    return (await asked).unproven
   }
 
   /** The provenance that files from the owner's disk inherit, by blob: only sources that are not public brought these here. */

@@ -16,8 +16,8 @@ import {
 } from '@svc/metainfo'
 import { digestBytes, digestFromBytes, digestHex, type Sha256Digest } from '@svc/ref'
 import { LRUCache } from 'lru-cache'
-import { DaemonError } from '../errors.ts'
 import type { Offload } from '../offload/pool.ts'
+import { LibraryError } from './library-error.ts'
 
 /** The further hash of every ingest: `attachments.leaves` is the leaf layer, 32 bytes per 16 KiB block (BEP 52). */
 export const LEAVES = { name: 'leaves', module: leafHasherUrl } as const satisfies HashAttachment
@@ -102,10 +102,24 @@ export class LeafLayers {
 
   /**
    * The tree of a blob that is here. Reads it again: a cached layer has no root to be checked against.
-   * @throws DaemonError `E_CORRUPTION` when the blob is damaged
+   * @throws LibraryError `E_CORRUPTION` when the blob is damaged
    */
   async treeOf(digest: Sha256Digest, signal?: AbortSignal): Promise<BlobTree> {
     return this.keep(await this.#rebuilt(digest, signal))
+  }
+
+  /**
+   * Whether a blob that is here has this merkle root. Read again only where the cached layer does not show it.
+   * @throws as {@link treeOf}
+   */
+  async hasRoot(
+    { digest, sizeBytes }: Pick<BlobTree, 'digest' | 'sizeBytes'>,
+    root: Uint8Array,
+    signal?: AbortSignal
+  ): Promise<boolean> {
+    const leaves = await this.window(digest, sizeBytes, 0, blockCount(sizeBytes))
+    if (leaves !== undefined && equalBytes((await this.#fold(leaves, sizeBytes)).root, root)) return true
+    return (await this.treeOf(digest, signal)).merkleRoot === digestFromBytes(root)
   }
 
   /** Removes the layer of a deleted blob, if there is one. */
@@ -132,7 +146,7 @@ export class LeafLayers {
   /**
    * The piece layer of a blob larger than a piece, verified against its root; computed again from the blob where the
    * cache has none, or a wrong one.
-   * @throws DaemonError `E_CORRUPTION` when the blob itself is damaged or has another root
+   * @throws LibraryError `E_CORRUPTION` when the blob itself is damaged or has another root
    */
   async pieceLayer(
     digest: Sha256Digest,
@@ -153,7 +167,7 @@ export class LeafLayers {
       (await layerOf(await this.#cachedSubtrees(digest, sizeBytes))) ??
       (await layerOf((await this.#folded(await this.#rebuilt(digest, signal))).subtrees))
     if (layer !== undefined) return layer
-    throw new DaemonError('E_CORRUPTION', `the merkle root of ${digest} is not the one in its manifest`)
+    throw new LibraryError('E_CORRUPTION', `the merkle root of ${digest} is not the one in its manifest`)
   }
 
   /**
@@ -207,7 +221,7 @@ export class LeafLayers {
     })
     if (status === 'missing') throw new CasError('E_NOT_FOUND', `there is no blob ${digest}`, { digest })
     if (status === 'mismatched')
-      throw new DaemonError('E_CORRUPTION', `the blob ${digest} is corrupt; it was moved to quarantine`)
+      throw new LibraryError('E_CORRUPTION', `the blob ${digest} is corrupt; it was moved to quarantine`)
     return { digest, sizeBytes, attachments }
   }
 

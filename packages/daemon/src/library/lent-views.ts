@@ -1,15 +1,18 @@
+import { existsSync } from 'node:fs'
+import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { withLease } from '@svc/cas'
 import { makeFolders } from '@svc/internal-files'
+import { MARKER } from '@svc/manifest'
 import { digestHex, type Sha256Digest } from '@svc/ref'
 import type { View } from '@svc/view'
 import type { StandIn } from './coming.ts'
 import type { StoreState } from './state.ts'
-import type { ShownModel, ViewMaker } from './view-maker.ts'
+import type { ArtifactFolder, ShownModel, ViewMaker } from './view-maker.ts'
 
 /**
  * Views for callers that must not decide what is kept: they lie below `cache`, hold nothing, are not listed, and count
- * as no use.
+ * as no use. Each artifact has a folder, with a view for each document of companions.
  */
 export class LentViews {
   readonly #store: StoreState['store']
@@ -22,14 +25,11 @@ export class LentViews {
     this.#folder = join(store.root, 'cache', 'views')
   }
 
-  /** The files of an artifact. With `mayLack` only the unpacked ones must be here. @throws as `Views.make` */
-  lend(manifestDigest: Sha256Digest, mayLack: boolean): Promise<View['files']> {
-    // only the digest matters: a pinned artifact has no name of its own
-    const asked = { ref: `svc:///by/digest@${manifestDigest}`, ns: 'by', name: 'digest' }
-    return withLease(this.#store, async (lease) => {
-      const { model } = await this.#maker.prepare(asked, manifestDigest, lease, { forOthers: true })
-      return this.#make(model, mayLack)
-    })
+  /** The files of an artifact that others may see. With `mayLack` only the unpacked ones must be here. @throws as `Views.make` */
+  lend(shown: ArtifactFolder, mayLack: boolean): Promise<View['files']> {
+    return withLease(this.#store, async (lease) =>
+      this.#make(await this.#maker.prepareForOthers(shown, lease), mayLack)
+    )
   }
 
   /** The files of an artifact that an import is making. @throws as {@link lend} */
@@ -37,19 +37,26 @@ export class LentViews {
     return this.#make({ manifest, manifestDigest: standIn, companions, upstreamConfig }, true)
   }
 
-  /** Removes the view of an artifact, if there is one. */
+  /** Removes the views of an artifact, if there are any. */
   async end(manifestDigest: Sha256Digest): Promise<void> {
-    const path = this.#pathOf(manifestDigest)
-    await this.#maker.change(path, () => this.#maker.remove(path))
+    const folder = this.#folderOf(manifestDigest)
+    await this.#maker.change(folder, () => rm(folder, { recursive: true, force: true }))
   }
 
   async #make(model: ShownModel, mayLack: boolean): Promise<View['files']> {
-    await makeFolders(this.#folder, 0o700)
-    const path = this.#pathOf(model.manifestDigest)
-    return (await this.#maker.change(path, () => this.#maker.create(model, { path, mayLack }))).files
+    const { manifestDigest, companions } = model
+    const folder = this.#folderOf(manifestDigest)
+    const path = join(folder, companions === undefined ? 'alone' : digestHex(companions.digest))
+    const made = await this.#maker.change(folder, async () => {
+      // earlier versions had one view of each artifact there
+      if (existsSync(join(folder, MARKER))) await rm(folder, { recursive: true })
+      await makeFolders(folder, 0o700)
+      return this.#maker.create(model, { path, mayLack })
+    })
+    return made.files
   }
 
-  #pathOf(manifestDigest: Sha256Digest): string {
+  #folderOf(manifestDigest: Sha256Digest): string {
     return join(this.#folder, digestHex(manifestDigest))
   }
 }

@@ -1,6 +1,7 @@
 import type { ComingModels } from './coming.ts'
 import type { Holdings } from './holdings.ts'
 import type { LeafLayers } from './leaf-layers.ts'
+import type { ReaderLeases } from './lease-files.ts'
 import type { Members } from './members.ts'
 import type { Needed } from './needed.ts'
 import type { NewerCommits } from './newer-commits.ts'
@@ -18,6 +19,7 @@ import type { WantedBlobs } from './wanted-blobs.ts'
 export interface Library extends StoreState {
   readonly resolver: Resolver
   readonly leafLayers: LeafLayers
+  readonly readerLeases: ReaderLeases
   readonly usage: Usage
   readonly needed: Needed
   readonly views: Views

@@ -1,12 +1,13 @@
 import { join } from 'node:path'
+import type { DiskBlobStore } from '@svc/cas'
 import type { ModelMember } from '@svc/client/protocol'
 import { loopBudget } from '@svc/internal-concurrency'
 import { listFolder } from '@svc/internal-files'
 import type { ModelIndex } from '@svc/manifest'
 import { digestFromHex, type Sha256Digest } from '@svc/ref'
-import { DaemonError } from '../errors.ts'
 import { companionsUnder } from './artifact-record.ts'
 import type { ArtifactState } from './artifacts.ts'
+import { LibraryError } from './library-error.ts'
 import type { NewerCommits } from './newer-commits.ts'
 import { shownOrigin } from './origin.ts'
 import { isPrivate, isRestricted, verdictOf } from './provenance.ts'
@@ -15,7 +16,8 @@ import type { StoreState } from './state.ts'
 import { type OnUnreadable, UnreadableStateError } from './strict.ts'
 import type { Usage } from './usage.ts'
 
-export interface MembersDeps extends Pick<StoreState, 'store' | 'documents' | 'artifacts'> {
+export interface MembersDeps extends Pick<StoreState, 'documents' | 'artifacts'> {
+  readonly store: Pick<DiskBlobStore, 'root' | 'blobPath'>
   readonly usage: Usage
   readonly newer: NewerCommits
 }
@@ -85,6 +87,7 @@ export class Members {
       ...(!complete && { missingBytes }),
       ...(damaged && { damaged }),
       ...withheldOf(recorded),
+      ...malformedOf(state),
       ...((isDamaged || (state !== undefined && isRestricted(state))) && { restricted: true }),
       ...besideOf(state, name),
       ...roomOf(state, complete),
@@ -94,7 +97,7 @@ export class Members {
 
   async #stateOf(manifest: Sha256Digest, onUnreadable: OnUnreadable): Promise<Recorded> {
     try {
-      return await this.#deps.artifacts.known(manifest)
+      return await this.#deps.artifacts.read(manifest)
     } catch (error) {
       if (!(error instanceof UnreadableStateError)) throw error
       onUnreadable(error)
@@ -116,7 +119,7 @@ export class Members {
       return files
     } catch (error) {
       // the error is reported when the document itself is requested; the list continues
-      if (!(error instanceof DaemonError)) throw error
+      if (!(error instanceof LibraryError)) throw error
       return undefined
     }
   }
@@ -127,6 +130,9 @@ function withheldOf(state: Recorded): Pick<ModelMember, 'withheld'> {
   const verdict = verdictOf(state, 'export')
   return verdict.given ? {} : { withheld: { fact: verdict.fact, reason: verdict.reason } }
 }
+
+const malformedOf = (state: ArtifactState | undefined): Pick<ModelMember, 'malformed'> =>
+  state?.provenance.malformed === undefined ? {} : { malformed: [...state.provenance.malformed] }
 
 function besideOf(state: ArtifactState | undefined, name: string): Pick<ModelMember, 'companions'> {
   const companions = companionsUnder(state, name)

@@ -1,11 +1,12 @@
 import type { DamagedRecord, Inventory, NamespaceEntry, TagEntry } from '@svc/client/protocol'
 import type { ModelIndex } from '@svc/manifest'
 import type { Sha256Digest } from '@svc/ref'
-import { DaemonError } from '../errors.ts'
+import { LibraryError } from './library-error.ts'
 import type { Members } from './members.ts'
 import { stampOf } from './stamp.ts'
 import type { StoreState } from './state.ts'
 import type { UnreadableStateError } from './strict.ts'
+import { tagEntries } from './tags.ts'
 
 const INVENTORY_NOTE = 'a skeleton inventory: names, quants and tags; ask /v1/open for the blobs of one model'
 
@@ -46,8 +47,7 @@ export async function inventoryText(deps: InventoryDeps): Promise<readonly Uint8
       text += comma + JSON.stringify(entry)
       comma = ','
     }
-    for (const [tag, digest] of [...state.tags].sort(([a], [b]) => (a < b ? -1 : 1)))
-      allTags.push({ repo, tag, digest, blobPresent: stampOf(store.blobPath(digest)) !== undefined })
+    allTags.push(...tagEntries(repo, state, store))
     if (text.length < PIECE_CHARACTERS) continue
     pieces.push(Buffer.from(text))
     text = ''
@@ -64,7 +64,7 @@ async function indexOf(
   try {
     return { indexPresent: true, index: await documents.index(digest, { scan: true }) }
   } catch (error) {
-    if (!(error instanceof DaemonError)) throw error
+    if (!(error instanceof LibraryError)) throw error
     // absent or invalid: the inventory omits its members, resolve reports the error
     return { indexPresent: stampOf(store.blobPath(digest)) !== undefined, index: { members: [] } }
   }

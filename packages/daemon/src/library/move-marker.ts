@@ -1,7 +1,7 @@
 import { readFile, unlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { nodeFilePort, replaceFile, syncFolder } from '@svc/internal-files'
-import { StartError } from '../errors.ts'
+import { LibraryError } from './library-error.ts'
 
 /** A file in the new root of a move: which store it is filled from, and whether it is complete. */
 export interface MoveMarker {
@@ -14,7 +14,7 @@ export interface MoveMarker {
 
 const FILE = 'moving.json'
 
-/** Undefined if there is none. @throws StartError when it cannot be read */
+/** Undefined if there is none. @throws LibraryError `E_ROOT` when it cannot be read */
 export async function readMoveMarker(root: string): Promise<MoveMarker | undefined> {
   const path = join(root, FILE)
   let text: string
@@ -23,7 +23,7 @@ export async function readMoveMarker(root: string): Promise<MoveMarker | undefin
   } catch (cause) {
     const { code } = cause as NodeJS.ErrnoException
     if (code === 'ENOENT' || code === 'ENOTDIR') return undefined
-    throw new StartError(`${path} cannot be read (${code})`, { cause })
+    throw new LibraryError('E_ROOT', `${path} cannot be read (${code})`, { cause })
   }
   try {
     const { from, state, isRestore } = JSON.parse(text) as Partial<MoveMarker>
@@ -32,27 +32,30 @@ export async function readMoveMarker(root: string): Promise<MoveMarker | undefin
   } catch {
     // reported below
   }
-  throw new StartError(`${path} is malformed; it should record the move to ${root} that has begun`)
+  throw new LibraryError('E_ROOT', `${path} is malformed; it should record the move to ${root} that has begun`)
 }
 
 /** Resolves when the marker is durable. */
 export const writeMoveMarker = (root: string, { from, state, isRestore }: MoveMarker): Promise<void> =>
   replaceFile(nodeFilePort, join(root, FILE), Buffer.from(`${JSON.stringify({ from, state, isRestore }, null, 2)}\n`))
 
-/** Refuses a root whose move or restore is incomplete. @throws StartError */
+/** Refuses a root whose move or restore is incomplete. @throws LibraryError `E_UNFINISHED_COPY`, `E_ROOT` */
 export async function requireComplete(root: string): Promise<MoveMarker | undefined> {
   const marker = await readMoveMarker(root)
   if (marker?.state !== 'copying') return marker
-  throw new StartError(
-    marker.isRestore === true
-      ? `the restore of ${marker.from} to ${root} is not complete; to continue: svc restore ${marker.from} --root ${root}`
-      : `the move of ${marker.from} to ${root} is not complete, and the old store stays in use; to continue: svc move ${root}`
+  const { from, isRestore = false } = marker
+  throw new LibraryError(
+    'E_UNFINISHED_COPY',
+    isRestore
+      ? `the restore of ${from} to ${root} is not complete`
+      : `the move of ${from} to ${root} is not complete, and the old store stays in use`,
+    { advice: { to: 'continue-copy', isRestore, from, root } }
   )
 }
 
 /**
  * Called under the root's lock, before any change. A root that was completed becomes a store of its own, which the move
- * no longer writes to. @throws StartError as {@link requireComplete}
+ * no longer writes to. @throws as {@link requireComplete}
  */
 export async function endMove(root: string): Promise<void> {
   if ((await requireComplete(root)) !== undefined) await endMarker(root)

@@ -1,10 +1,9 @@
-import type { RemovedModel } from '@svc/client/protocol'
 import { type IndexMember, parseRecord } from '@svc/manifest'
 import { type Sha256Digest, tryParseDigest } from '@svc/ref'
-import { DaemonError } from '../errors.ts'
 import type { ArtifactState } from './artifacts.ts'
 import { addListed, companionBlobs } from './companions.ts'
 import { isEvictable } from './eviction.ts'
+import { LibraryError } from './library-error.ts'
 import { Revised } from './revised.ts'
 import { readSmallBlob } from './small-blob.ts'
 import type { StoreState } from './state.ts'
@@ -12,7 +11,11 @@ import type { OnUnreadable } from './strict.ts'
 import type { Views } from './views.ts'
 
 /** Who keeps an artifact. */
-export type ArtifactHolder = NonNullable<RemovedModel['quants'][number]['holders']>[number]
+export interface ArtifactHolder {
+  readonly kind: 'name' | 'tag' | 'pin' | 'view' | 'job' | 'use'
+  /** The name, the tag, the path of the view or the id of the operation; absent for `pin` and `use`. */
+  readonly what?: string
+}
 
 export interface NeededDeps extends Pick<StoreState, 'store' | 'repos' | 'documents' | 'artifacts'> {
   /** These hold artifacts as names and pins do (spec add.13). */
@@ -82,7 +85,7 @@ export class Needed {
       for (const [tag, index] of state.tags)
         if (await has(index)) holders.push({ kind: 'tag', what: `${ns}/${name}:${tag}` })
     }
-    if ((await artifacts.soundState(manifestDigest))?.pinned) holders.push({ kind: 'pin' })
+    if ((await artifacts.ifReadable(manifestDigest))?.pinned) holders.push({ kind: 'pin' })
     const views = (await this.#deps.views.held(ignore)).filter(({ manifest }) => manifest === manifestDigest)
     for (const what of new Set(views.map(({ place }) => place))) holders.push({ kind: 'view', what })
     return holders
@@ -96,7 +99,7 @@ export class Needed {
    * All needed blobs: indexes, manifests, files, records, piece layers, companions, and what BitTorrent v1 swarms are
    * seeded with. The weights of artifacts that are away only where a view shows them. While a record cannot be read,
    * all blobs: it could name any (spec disk.20).
-   * @throws DaemonError `E_NO_INDEX`, `E_INVALID_INDEX`, `E_CORRUPTION`: while a document that names others is unreadable, it is
+   * @throws LibraryError `E_NO_INDEX`, `E_INVALID_INDEX`, `E_CORRUPTION`: while a document that names others is unreadable, it is
    *   unknown what is needed
    * @param ignored places of holders, and tags as `ns/name:tag`, that do not count
    */
@@ -113,7 +116,7 @@ export class Needed {
     const shown = new Set(held.map(({ manifest }) => manifest))
     for (const place of new Set(held.map((each) => each.place)))
       for (const digest of await this.#deps.views.companionsAt(place))
-        await addListed(digest, blobs, this.#deps.documents)
+        await addListed(digest, blobs, this.#deps.documents, { strict: true })
     for (const [manifestDigest, records] of wanted)
       await this.#addArtifact(manifestDigest, records, blobs, { strict: true, whole: shown.has(manifestDigest) })
     if (!isComplete) for await (const { digest } of this.#deps.store.list()) blobs.add(digest)
@@ -128,7 +131,7 @@ export class Needed {
   }
 
   /**
-   * The blobs of an index and of its members, as far as known here. @throws DaemonError `E_NO_INDEX`, `E_INVALID_INDEX`
+   * The blobs of an index and of its members, as far as known here. @throws LibraryError `E_NO_INDEX`, `E_INVALID_INDEX`
    */
   async blobsOfIndex(digest: Sha256Digest): Promise<ReadonlySet<Sha256Digest>> {
     const blobs = new Set([digest])
@@ -155,7 +158,7 @@ export class Needed {
       ignored
     }: {
       readonly onUnreadable: OnUnreadable
-      readonly onInvalid?: (error: DaemonError) => void
+      readonly onInvalid?: (error: LibraryError) => void
       readonly ignored?: ReadonlySet<string>
     }
   ): Promise<WantedArtifacts> {
@@ -170,7 +173,7 @@ export class Needed {
           for (const { manifest, distribution } of (await documents.index(digest, { scan: true })).members)
             want(wanted, manifest, distribution)
         } catch (error) {
-          if (onInvalid === undefined || !(error instanceof DaemonError)) throw error
+          if (onInvalid === undefined || !(error instanceof LibraryError)) throw error
           onInvalid(error)
         }
       }
@@ -188,14 +191,14 @@ export class Needed {
   ): Promise<void> {
     const { documents, artifacts } = this.#deps
     blobs.add(manifestDigest)
-    const state = await artifacts.soundState(manifestDigest)
+    const state = await artifacts.ifReadable(manifestDigest)
     for (const record of [...records, ...(state?.record === undefined ? [] : [state.record])])
-      await this.#addRecord(record, blobs)
+      await this.#addRecord(record, blobs, strict)
     const isAway = state?.away === true && !whole
-    for (const digest of await companionBlobs(state, documents)) blobs.add(digest)
+    for (const digest of await companionBlobs(state, documents, { strict })) blobs.add(digest)
     const manifest = await documents.manifest(manifestDigest)
     if (manifest === undefined && strict) {
-      throw new DaemonError(
+      throw new LibraryError(
         'E_CORRUPTION',
         `the manifest ${manifestDigest} is missing, so the blobs that it needs are unknown; import the model again, or remove its name`
       )
@@ -206,15 +209,16 @@ export class Needed {
       if (!gone.has(digest)) blobs.add(digest)
   }
 
-  async #addRecord(record: Sha256Digest, blobs: Set<Sha256Digest>): Promise<void> {
+  async #addRecord(record: Sha256Digest, blobs: Set<Sha256Digest>, strict: boolean): Promise<void> {
     if (blobs.has(record)) return
     blobs.add(record)
     const bytes = await readSmallBlob(this.#deps.store, record)
     if (bytes === undefined) return
     try {
       blobs.add(parseRecord(bytes).torrent.pieceLayersDigest)
-    } catch {
-      // a damaged record is created again from the manifest, with its layers
+    } catch (cause) {
+      const what = `the distribution record ${record} cannot be read, so the blobs that it needs are unknown`
+      if (strict) throw new LibraryError('E_CORRUPTION', `${what}: ${(cause as Error).message}`, { cause })
     }
   }
 }

@@ -1,6 +1,6 @@
 import type { DiskBlobStore } from '@svc/cas'
-import type { OpenCompanions, OpenFile, OpenResult } from '@svc/client/protocol'
-import type { CompanionFile, Manifest, ManifestFile } from '@svc/manifest'
+import type { OwnersChoice } from '@svc/classify'
+import type { CompanionFile, Companions, Manifest, ManifestFile } from '@svc/manifest'
 import type { Sha256Digest } from '@svc/ref'
 import { type KeptCompanions, keptCompanions } from './companions.ts'
 import type { Documents } from './documents.ts'
@@ -11,16 +11,56 @@ export interface OpenDeps extends Pick<StoreState, 'store' | 'documents' | 'arti
   readonly resolver: Resolver
 }
 
+/** A blob that is here; with the manifest's metadata if the manifest is here. */
+interface PresentBlob extends Partial<Pick<ManifestFile, 'name' | 'kind' | 'role' | 'variant' | 'part' | 'runtime'>> {
+  readonly digest: Sha256Digest
+  /** Absolute. */
+  readonly path: string
+  readonly size: number
+}
+
+interface OpenedCompanion {
+  /** At the source. */
+  readonly path: string
+  readonly digest: Sha256Digest
+  readonly size: number
+  /** The owner's own, which never leaves this store. */
+  readonly own?: true
+}
+
+/** The companions of an artifact, as far as they are here (spec doc.21, add.48). */
+interface OpenedCompanions {
+  /** Of the document that lists them. */
+  readonly digest: Sha256Digest
+  readonly files: readonly (OpenedCompanion & { readonly blobPath: string })[]
+  /** Their bytes are lost; absent when none are. */
+  readonly missing?: readonly OpenedCompanion[]
+  /** Files of the source that are not kept. */
+  readonly omitted: Companions['omitted']
+  /** What the owner chose at the latest import under this name; absent for everything. */
+  readonly choice?: OwnersChoice
+  readonly warnings?: readonly string[]
+}
+
+/** A model whose files are here, or some of them. */
+export interface OpenedModel extends Resolved {
+  /** The index blob, the manifest blob, then its files in order; those that are here. */
+  readonly files: readonly PresentBlob[]
+  /** Absent when nothing is missing. */
+  readonly missing?: readonly Sha256Digest[]
+  readonly companions?: OpenedCompanions
+}
+
 export interface ArtifactPresence {
   readonly manifest: Manifest | undefined
-  readonly present: readonly OpenFile[]
+  readonly present: readonly PresentBlob[]
   /** Digests of absent blobs, without duplicates: index, manifest, then the manifest's files. */
   readonly missing: readonly Sha256Digest[]
 }
 
 /** Looks up which blobs of an artifact are in the store; never fetches (spec route.4 to route.6). */
 export async function presenceOf(
-  store: DiskBlobStore,
+  store: Pick<DiskBlobStore, 'stat' | 'blobPath'>,
   documents: Documents,
   manifestDigest: Sha256Digest,
   indexDigest?: Sha256Digest
@@ -31,7 +71,7 @@ export async function presenceOf(
   wanted.push({ digest: manifestDigest })
   for (const file of manifest?.files ?? []) wanted.push({ digest: file.digest, file })
 
-  const present: OpenFile[] = []
+  const present: PresentBlob[] = []
   const missing = new Set<Sha256Digest>()
   for (const { digest, file } of wanted) {
     const info = await store.stat(digest)
@@ -48,8 +88,8 @@ export async function presenceOf(
   return { manifest, present, missing: [...missing] }
 }
 
-/** GET /v1/open. @throws as `Resolver.resolve`; DaemonError `E_CORRUPTION` for a manifest that is not valid. */
-export async function openRef(ref: string, deps: OpenDeps): Promise<OpenResult & Resolved> {
+/** The files of a model. @throws as `Resolver.resolve`; LibraryError `E_CORRUPTION` for a manifest that is not valid. */
+export async function openRef(ref: string, deps: OpenDeps): Promise<OpenedModel> {
   const { resolver, store, documents } = deps
   const resolved = await resolver.resolve(ref)
   const { manifestDigest, indexDigest } = resolved
@@ -64,20 +104,26 @@ export async function openRef(ref: string, deps: OpenDeps): Promise<OpenResult &
 }
 
 function companionsOf(
-  { digest, files, missing, own, omitted, warnings }: KeptCompanions,
+  { digest, files, missing, own, omitted, choice, warnings }: KeptCompanions,
   store: Pick<DiskBlobStore, 'blobPath'>
-): OpenCompanions {
-  const rowOf = ({ path, size, digest }: CompanionFile) => ({ path, digest, size, ...(own.has(path) && { own: true }) })
+): OpenedCompanions {
+  const rowOf = ({ path, size, digest }: CompanionFile) => ({
+    path,
+    digest,
+    size,
+    ...(own.has(path) && { own: true as const })
+  })
   return {
     digest,
     files: files.map((file) => ({ ...rowOf(file), blobPath: store.blobPath(file.digest) })),
     ...(missing.length > 0 && { missing: missing.map(rowOf) }),
     omitted: [...omitted],
+    ...(choice !== undefined && { choice }),
     ...(warnings.length > 0 && { warnings: [...warnings] })
   }
 }
 
-const metadata = ({ name, kind, role, variant, part, runtime }: ManifestFile): Partial<OpenFile> => ({
+const metadata = ({ name, kind, role, variant, part, runtime }: ManifestFile): Partial<PresentBlob> => ({
   name,
   kind,
   ...(role !== undefined && { role }),

@@ -1,4 +1,3 @@
-import type { Origin } from '@svc/client/protocol'
 import type { Sha256Digest } from '@svc/ref'
 
 /** The kinds of sources of the import pipeline. */
@@ -9,6 +8,8 @@ export interface SwarmHints {
   readonly trackers: readonly string[]
   readonly webseeds: readonly string[]
   readonly peers: readonly string[]
+  /** Those of all three that the owner did not name: only public addresses are dialled on their word. */
+  readonly others?: readonly string[]
 }
 
 export const NO_HINTS: SwarmHints = { trackers: [], webseeds: [], peers: [] }
@@ -18,6 +19,8 @@ export interface ArtifactSource {
   readonly kind: SourceKind | 'bt'
   /** `org/name` in upstream spelling, for imports from hub and catalog. */
   readonly repo?: string
+  /** The repository that was asked for, where the hub answered with another name. */
+  readonly asked?: string
   readonly revision?: string
   /** The branch that the hub said to be at `revision`, and when (UTC, RFC 3339); unknown for an import by its commit alone. */
   readonly branch?: string
@@ -43,10 +46,12 @@ export function mergedSource(before: ArtifactSource | undefined, now: ArtifactSo
   if (before === undefined || now === before) return now
   const { onDemand, ...rest } = now.kind !== 'hf' && hubCommitOf(before) ? { ...before, onDemand: undefined } : now
   const isSame = rest.repo === before.repo && rest.revision === before.revision
-  const { branch, branchAt } = isSame && rest.branch === undefined ? before : rest
-  const companions = rest.companions ?? (isSame ? before.companions : undefined)
+  const older: Partial<ArtifactSource> = isSame ? before : {}
+  const { branch, branchAt } = rest.branch === undefined ? older : rest
+  const { asked = older.asked, companions = older.companions } = rest
   return {
     ...rest,
+    ...(asked !== undefined && { asked }),
     ...(branch !== undefined && { branch }),
     ...(branchAt !== undefined && { branchAt }),
     ...(companions !== undefined && { companions }),
@@ -77,8 +82,18 @@ export function hubCommitOf({ kind, repo, revision }: ArtifactSource) {
     : undefined
 }
 
+/** Where a model is from, for people. */
+export interface ShownOrigin {
+  readonly kind: ArtifactSource['kind']
+  /** `org/name`, as its source spells it. */
+  readonly repo?: string
+  /** The branch or tag that it follows; absent for one that was imported by its commit. */
+  readonly revision?: string
+  readonly commit?: string
+}
+
 /** The origin as the API shows it under a name `ns/name`. A model that was never imported under a name follows the default branch at most. */
-export function shownOrigin({ kind, repo, revision, branch, followed }: ArtifactSource, name: string): Origin {
+export function shownOrigin({ kind, repo, revision, branch, followed }: ArtifactSource, name: string): ShownOrigin {
   const follows = followed === undefined ? branch : followed[name]
   return {
     kind,

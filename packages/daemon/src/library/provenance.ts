@@ -1,6 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
 import { type Clock, systemClock, timestampOf } from '@svc/internal-clock'
-import type { SwarmConfig } from '../config/config.ts'
 import { exactly, listOf, oneOf, optional, text, yes } from './strict.ts'
 
 /** The kinds of credentials that a source may have been shown. */
@@ -23,11 +22,16 @@ export interface Provenance {
   readonly confirmedPublicAt?: string
   /** Files whose bytes belong to an artifact that is withheld here, and that this source was not seen to give. */
   readonly unproven?: readonly string[]
+  /** Weights that no runtime can load: a fact of the bytes, whoever gives them. */
+  readonly malformed?: readonly string[]
   /** Its exporter marked it as not for others (spec add.39). */
   readonly marked?: true
   /** The owner's decision, and when; no time where a damaged record could have held it. */
   readonly decision?: { readonly is: 'private' | 'shared'; readonly at?: string }
 }
+
+/** Names in {@link Provenance.unproven} and {@link Provenance.malformed}; a longer list says no more. */
+export const MAX_UNPROVEN = 100
 
 /** The ways by which bytes leave this machine. */
 export const DOORS = ['swarm', 'webseed', 'hub-mirror', 'oci-mirror', 's3-mirror', 'publish', 'export', 'push'] as const
@@ -42,6 +46,7 @@ export type WithheldFact =
   | 'marked'
   | 'unproven'
   | 'unknown-access'
+  | 'malformed'
 
 /** May an artifact's bytes leave by a door? */
 export type Verdict =
@@ -50,6 +55,13 @@ export type Verdict =
 
 type WithProvenance = { readonly provenance: Provenance }
 
+/** What the owner shares with the swarm. */
+export interface SharingPolicy {
+  readonly seed: boolean
+  /** Also what was fetched with a credential. */
+  readonly seedRestricted: boolean
+}
+
 /**
  * The only place that decides whether an artifact may be given to others (spec add.37, swarm.4). Whatever is not known
  * is withheld: an artifact without a record, or `damaged` for one whose record cannot be read.
@@ -57,26 +69,31 @@ type WithProvenance = { readonly provenance: Provenance }
 export function verdictOf(
   state: WithProvenance | 'damaged' | undefined,
   door: Door,
-  { seedRestricted }: Pick<SwarmConfig, 'seedRestricted'> = { seedRestricted: false }
+  { seedRestricted }: Pick<SharingPolicy, 'seedRestricted'> = { seedRestricted: false }
 ): Verdict {
   if (state === undefined) return withheld('no-record', 'its origin is not recorded here')
   if (state === 'damaged') return withheld('damaged-record', 'the record of its origin is damaged')
-  const { access, marked, unproven = [], decision } = state.provenance
-  if (decision?.is === 'private') return withheld('private', `it is private; ${RELEASE}`)
+  const { access, marked, malformed = [], unproven = [], decision } = state.provenance
+  const doubt = 'it is not known whether it is public'
+  const also = access === 'unknown' ? `, and ${doubt}` : ''
+  if (decision?.is === 'private') return withheld('private', `it is private${also}; ${RELEASE}`)
   if (access === 'restricted' && !(seedRestricted && (door === 'swarm' || door === 'webseed')))
     return withheld('restricted', restrictedReason(state.provenance))
   if (decision?.is === 'shared') return GIVEN
   if (marked === true) return withheld('marked', `its exporter marked it as not to be shared; ${RELEASE}`)
+  if (malformed.length > 0) return withheld('malformed', `no runtime can load ${quoted(malformed)}; ${RELEASE}`)
   if (unproven.length > 0) {
-    const files = unproven.map((name) => JSON.stringify(name)).join(', ')
+    const files = quoted(unproven)
     return withheld(
       'unproven',
       `the bytes of ${files} came from a source that is not public, and the latest source has not sent them; ${RELEASE}`
     )
   }
-  if (access === 'unknown') return withheld('unknown-access', `it is not known whether it is public; ${RELEASE}`)
+  if (access === 'unknown') return withheld('unknown-access', `${doubt}; ${RELEASE}`)
   return GIVEN
 }
+
+const quoted = (names: readonly string[]): string => names.map((name) => JSON.stringify(name)).join(', ')
 
 const GIVEN: Verdict = { given: true }
 const releaseOf = (ref: string): string => `svc private ${ref} --off shares it`
@@ -95,7 +112,7 @@ const restrictedReason = ({ by }: Provenance): string =>
 /** Why an artifact is not shared with the swarm now; undefined when it may be. */
 export function heldBackReason(
   state: WithProvenance | 'damaged' | undefined,
-  config: Pick<SwarmConfig, 'seed' | 'seedRestricted'>
+  config: Pick<SharingPolicy, 'seed' | 'seedRestricted'>
 ): string | undefined {
   if (!config.seed) return 'sharing is off: [swarm] seed = false in the configuration'
   const verdict = verdictOf(state, 'swarm', config)
@@ -108,9 +125,11 @@ export function heldBackReason(
  */
 export function withheldNotice(ref: string, state: WithProvenance | 'damaged' | undefined): string | undefined {
   const verdict = verdictOf(state, 'export')
-  if (verdict.given || (verdict.fact !== 'marked' && verdict.fact !== 'unproven')) return undefined
+  if (verdict.given || !NOTICED.has(verdict.fact)) return undefined
   return `${ref} is withheld from others: ${verdict.reason.replace(RELEASE, releaseOf(ref))}`
 }
+
+const NOTICED: ReadonlySet<WithheldFact> = new Set(['marked', 'unproven', 'malformed'] satisfies WithheldFact[])
 
 /** Whether the owner marked an artifact (spec add.10). */
 export const isPrivate = ({ provenance }: WithProvenance): boolean => provenance.decision?.is === 'private'
@@ -146,13 +165,19 @@ export function mergedProvenance(before: Provenance, now: Provenance, { isPinned
   const decision = now.decision ?? before.decision
   // a mark from elsewhere does not restrict an artifact that was here
   const marked = isPinned && wasComplete ? before.marked : (now.marked ?? before.marked)
-  return { ...rest, ...(marked !== undefined && { marked }), ...(decision !== undefined && { decision }) }
+  const malformed = now.malformed ?? before.malformed
+  return {
+    ...rest,
+    ...(malformed !== undefined && { malformed }),
+    ...(marked !== undefined && { marked }),
+    ...(decision !== undefined && { decision })
+  }
 }
 
 function pinnedFacts(before: Provenance, now: Provenance, wasComplete: boolean): Provenance {
   if (wasComplete) return before
   if (now.unproven !== undefined) {
-    const unproven = [...new Set([...(before.unproven ?? []), ...now.unproven])].sort()
+    const unproven = [...new Set([...(before.unproven ?? []), ...now.unproven])].sort().slice(0, MAX_UNPROVEN)
     const { unproven: _, ...rest } = now
     return { ...pinnedFacts(before, rest, wasComplete), unproven }
   }
@@ -164,8 +189,27 @@ function pinnedFacts(before: Provenance, now: Provenance, wasComplete: boolean):
 function latestFacts(before: Provenance, now: Provenance): Provenance {
   const isWorse = now.access === 'unknown' && (before.access === 'public' || before.access === 'restricted')
   if (isWorse) return before
+  // whoever only names bytes gives none: the credential that fetched them counts
+  if (before.access === 'restricted' && now.access !== 'restricted' && now.unproven !== undefined) return before
   if (now.access !== 'public' || before.confirmedPublicAt === undefined) return now
   return { ...now, confirmedPublicAt: now.confirmedPublicAt ?? before.confirmedPublicAt }
+}
+
+/**
+ * Of an artifact in a restored backup that does not have all of its files: what it says of the absent ones is nobody's word,
+ * and only what withholds the artifact counts.
+ * @param recorded what its record holds @param lacking names of absent files, but those that are asked about when they come
+ */
+export function restoredProvenance(recorded: unknown, lacking: readonly string[]): unknown {
+  if (PROVENANCE(recorded, '') !== undefined) return recorded
+  const { decision, confirmedPublicAt: _, ...facts } = recorded as Provenance
+  const unproven = [...new Set([...(facts.unproven ?? []), ...lacking])].sort().slice(0, MAX_UNPROVEN)
+  return {
+    ...facts,
+    ...(lacking.length > 0 && facts.access !== 'restricted' && { access: 'unknown' }),
+    ...(unproven.length > 0 && { unproven }),
+    ...(decision?.is === 'private' && { decision })
+  } satisfies Provenance
 }
 
 /** Whether two states of an artifact permit the same doors. */
@@ -183,6 +227,7 @@ export const PROVENANCE = exactly<Provenance>({
   by: optional(oneOf(...Object.keys(CREDENTIALS))),
   confirmedPublicAt: optional(text),
   unproven: optional(listOf(text)),
+  malformed: optional(listOf(text)),
   marked: yes,
   decision: optional(
     exactly<NonNullable<Provenance['decision']>>({ is: oneOf('private', 'shared'), at: optional(text) })

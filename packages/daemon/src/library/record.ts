@@ -1,7 +1,9 @@
 import { join } from 'node:path'
+import { isDeepStrictEqual } from 'node:util'
 import { crc32 } from 'node:zlib'
 import { type Clock, systemClock, timestampOf } from '@svc/internal-clock'
 import { listFolder } from '@svc/internal-files'
+import { isObject } from '@svc/internal-http'
 import { digestFromHex, digestHex, type Sha256Digest } from '@svc/ref'
 import { MAX_STATE_BYTES, type ReplacedFiles } from './replace.ts'
 import { CorruptStateError, ForeignStateError, objectOf, type Shape } from './strict.ts'
@@ -19,7 +21,8 @@ export interface RecordKind<State, Recorded = State> {
   readonly encode: (state: State) => Recorded
 }
 
-type Fields = Readonly<Record<string, unknown>>
+/** Of a record, unchecked. */
+export type Fields = Readonly<Record<string, unknown>>
 
 const HEX_FILE = /^[0-9a-f]{64}\.json$/
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
@@ -38,10 +41,41 @@ export const parseStateRecord = <State, Recorded>(
   kind: RecordKind<State, Recorded>
 ): State => stateIn(fieldsIn(bytes, file), file, kind)
 
-function fieldsIn(bytes: Uint8Array, file: string): Fields {
+function isSealed(bytes: Uint8Array): boolean {
   const covered = bytes.subarray(0, Math.max(0, bytes.length - LAST_LINE_BYTES))
-  if (Buffer.compare(bytes.subarray(covered.length), Buffer.from(lastLine(crc32(covered)))) !== 0)
-    throw new CorruptStateError(file, 'its checksum does not match')
+  return Buffer.compare(bytes.subarray(covered.length), Buffer.from(lastLine(crc32(covered)))) === 0
+}
+
+/** A record of any format with other fields. The same bytes where nothing changes, and for what is no sound record. */
+export function amendedRecord(bytes: Uint8Array, change: (fields: Fields) => Fields): Uint8Array {
+  const before = fieldsOf(bytes)
+  if (before === undefined) return bytes
+  const after = change(before)
+  return isDeepStrictEqual(after, before) ? bytes : Buffer.from(sealed(after))
+}
+
+/** The fields of a record of any format, unchecked; undefined for what is no sound record. */
+export function fieldsOf(bytes: Uint8Array): Fields | undefined {
+  if (!isSealed(bytes)) return undefined
+  let fields: unknown
+  try {
+    fields = JSON.parse(utf8.decode(bytes))
+  } catch {
+    return undefined
+  }
+  if (!isObject(fields)) return undefined
+  const { checksum: _, ...rest } = fields
+  return rest
+}
+
+function sealed(fields: Fields): string {
+  const text = JSON.stringify(fields, null, 2)
+  const covered = `${text.slice(0, -'\n}'.length)},\n`
+  return covered + lastLine(crc32(covered))
+}
+
+function fieldsIn(bytes: Uint8Array, file: string): Fields {
+  if (!isSealed(bytes)) throw new CorruptStateError(file, 'its checksum does not match')
   let fields: Fields
   try {
     fields = JSON.parse(utf8.decode(bytes))
@@ -68,9 +102,7 @@ function stateIn<State, Recorded>(fields: Fields, file: string, kind: RecordKind
 function formatRecord<State, Recorded>(state: State, { shape, encode }: RecordKind<State, Recorded>, more: Fields) {
   const recorded = encode(state)
   const known = Object.fromEntries(Object.keys(shape).map((key) => [key, recorded[key as keyof Recorded]]))
-  const text = JSON.stringify({ ...more, ...known, version: FORMAT, readers: FORMAT }, null, 2)
-  const covered = `${text.slice(0, -'\n}'.length)},\n`
-  return covered + lastLine(crc32(covered))
+  return sealed({ ...more, ...known, version: FORMAT, readers: FORMAT })
 }
 
 /** The name of the record for a digest. */

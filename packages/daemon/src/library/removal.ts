@@ -1,11 +1,10 @@
 import { type DiskBlobStore, withLease } from '@svc/cas'
 import { RAW } from '@svc/classify'
-import type { Job, RemovedModel } from '@svc/client/protocol'
 import { type IndexMember, type ModelIndex, shrinkIndex } from '@svc/manifest'
 import { formatRepoId, type RepoId, type Sha256Digest } from '@svc/ref'
-import { DaemonError } from '../errors.ts'
 import { futureQuant } from './config-quant.ts'
 import type { Documents } from './documents.ts'
+import { LibraryError } from './library-error.ts'
 import type { ArtifactHolder, Needed } from './needed.ts'
 import type { RepoState, Repos } from './repos.ts'
 import { oneChunk } from './small-blob.ts'
@@ -13,9 +12,28 @@ import type { StoreState } from './state.ts'
 
 interface RemovalDeps extends Pick<StoreState, 'store' | 'repos' | 'documents' | 'artifacts'> {
   readonly needed: Needed
-  readonly jobs: { openOf(manifest: string): readonly Job[] }
+  readonly running: { openOf(manifest: string): readonly { readonly id: string }[] }
   /** Called before the response with artifacts that are no longer needed, so that they leave the swarm at once. */
   readonly onUnneeded: (manifestDigest: Sha256Digest) => Promise<void>
+}
+
+/** What a removal removed. Blobs stay until a collection. */
+export interface RemovedModel {
+  /** `ns/name`, or `ns/name:quant` */
+  readonly ref: string
+  readonly quants: readonly RemovedQuant[]
+  /** Tags that were removed as well. */
+  readonly tags: readonly string[]
+  readonly freeableBytes: number
+}
+
+interface RemovedQuant {
+  readonly quant: string
+  readonly manifest: Sha256Digest
+  /** Another name, a tag, a pin or a view still needs it. */
+  readonly needed: boolean
+  /** Who still needs it, or uses its files now; absent without any. */
+  readonly holders?: readonly ArtifactHolder[]
 }
 
 interface RemovalRequest extends RepoId {
@@ -40,7 +58,7 @@ export class Removals {
    * Removes a repository, or one quant of it, with the tags that point to the current index (spec add.12). One atomic
    * change of the repository's state; blobs stay until a collection. An interrupted import no longer adds what it was to
    * add. A damaged record is set aside (spec disk.19).
-   * @throws DaemonError `E_UNKNOWN_REF`, `E_NO_MEMBER` (404), `E_NO_INDEX`, `E_INVALID_INDEX`
+   * @throws LibraryError `E_UNKNOWN_REF`, `E_NO_QUANT`, `E_NO_INDEX`, `E_INVALID_INDEX`
    */
   async remove(request: RemovalRequest): Promise<RemovedModel> {
     const { repos, store } = this.#deps
@@ -102,11 +120,11 @@ export class Removals {
     return isToCome
   }
 
-  /** Releases a pinned import without a name. @throws DaemonError `E_UNKNOWN_REF` if it is not one */
+  /** Releases a pinned import without a name. @throws LibraryError `E_UNKNOWN_REF` if it is not one */
   async unpin(manifestDigest: Sha256Digest): Promise<RemovedModel> {
     const { artifacts } = this.#deps
     if (!(await artifacts.unpin(manifestDigest)))
-      throw new DaemonError(
+      throw new LibraryError(
         'E_UNKNOWN_REF',
         `${manifestDigest} is not a pinned import; a model with a name is removed by its name`
       )
@@ -121,7 +139,7 @@ export class Removals {
       if (!(await needed.has(manifest))) unneeded.push(manifest)
       if (!(await needed.isGiven(manifest))) await onUnneeded(manifest)
     }
-    const quants: RemovedModel['quants'] = []
+    const quants: RemovedQuant[] = []
     for (const [manifest, quant] of removed) {
       const holders = await this.#holdersOf(manifest)
       const isHeld = holders.length > 0
@@ -131,9 +149,9 @@ export class Removals {
   }
 
   async #holdersOf(manifest: Sha256Digest): Promise<ArtifactHolder[]> {
-    const { needed, store, jobs } = this.#deps
+    const { needed, store, running } = this.#deps
     const holders = await needed.holdersOf(manifest)
-    for (const { id } of jobs.openOf(manifest)) holders.push({ kind: 'job', what: id })
+    for (const { id } of running.openOf(manifest)) holders.push({ kind: 'job', what: id })
     const blobs = [...(await needed.blobsOf(manifest))]
     if (holders.length === 0 && blobs.some((digest) => store.isLeased(digest))) holders.push({ kind: 'use' })
     return holders
@@ -170,8 +188,7 @@ async function changed(
     if (gone.isToCome) return current
     const candidates = members.map((member) => member.quant)
     const there = candidates.slice(0, 12).join(', ') || 'nothing'
-    throw new DaemonError('E_NO_MEMBER', `${ns}/${name} has no quant ${JSON.stringify(quant)}; there is ${there}`, {
-      status: 404,
+    throw new LibraryError('E_NO_QUANT', `${ns}/${name} has no quant ${JSON.stringify(quant)}; there is ${there}`, {
       candidates
     })
   }
@@ -186,14 +203,14 @@ async function indexOf(digest: Sha256Digest, documents: Documents, lenient: bool
   try {
     return await documents.index(digest)
   } catch (error) {
-    if (!lenient || !(error instanceof DaemonError)) throw error
+    if (!lenient || !(error instanceof LibraryError)) throw error
     return undefined
   }
 }
 
-async function unknownRepo({ ns, name }: RepoId, repos: Repos): Promise<DaemonError> {
+async function unknownRepo({ ns, name }: RepoId, repos: Repos): Promise<LibraryError> {
   const candidates = (await repos.names(ns)).slice(0, 100).map((each) => `${ns}/${each}`)
-  return new DaemonError('E_UNKNOWN_REF', `nothing is stored under ${ns}/${name}`, { candidates })
+  return new LibraryError('E_UNKNOWN_REF', `nothing is stored under ${ns}/${name}`, { candidates })
 }
 
 /** Bytes that a collection could free now: those of blobs that only these artifacts need. */
@@ -207,7 +224,7 @@ async function bytesOnlyOf(manifests: readonly Sha256Digest[], needed: Needed, s
     for (const digest of own) if (!kept.has(digest)) bytes += (await store.stat(digest))?.sizeBytes ?? 0
   } catch (error) {
     // this is only an estimate: a collection reports what prevents it
-    if (!(error instanceof DaemonError)) throw error
+    if (!(error instanceof LibraryError)) throw error
   }
   return bytes
 }

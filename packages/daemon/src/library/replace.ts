@@ -20,12 +20,12 @@ export class ReplacedFiles {
   readonly #temp: string
   readonly #folders: DurableFolders
   readonly #settled = new Set<string>()
-  readonly #mayWrite: () => void
+  readonly #mayWrite: () => Promise<void>
   #writers = 0
   #idle: (() => void) | undefined
   #thaw: Promise<void> | undefined
 
-  private constructor(root: string, port: FilePort, mayWrite: () => void) {
+  private constructor(root: string, port: FilePort, mayWrite: () => Promise<void>) {
     this.#mayWrite = mayWrite
     this.#port = port
     this.#temp = join(root, 'tmp')
@@ -34,12 +34,12 @@ export class ReplacedFiles {
 
   /**
    * Opens `root`, creating it in its existing parent, and removes temporary files after a crash.
-   * @param mayWrite throws where nothing may be written any more, such as in another store's folder
+   * @param mayWrite rejects where nothing may be written any more, such as in another store's folder
    */
   static async open(
     root: string,
     port: FilePort = nodeFilePort,
-    mayWrite: () => void = () => undefined
+    mayWrite: () => Promise<void> = async () => undefined
   ): Promise<ReplacedFiles> {
     const files = new ReplacedFiles(root, port, mayWrite)
     await files.#folders.make(files.#temp)
@@ -49,7 +49,7 @@ export class ReplacedFiles {
 
   /** For reading only, while another process may own the folder: creates and removes nothing. */
   static forReading(root: string): ReplacedFiles {
-    return new ReplacedFiles(root, nodeFilePort, () => undefined)
+    return new ReplacedFiles(root, nodeFilePort, async () => undefined)
   }
 
   /** Undefined if there is no such file. @throws the system's error; RangeError above 16 MiB */
@@ -62,6 +62,8 @@ export class ReplacedFiles {
       await this.#folders.make(dirname(file))
       this.#settled.delete(file)
       await replaceFile(this.#port, file, Buffer.from(content), { temporaryFolder: this.#temp })
+      // who took the folder over meanwhile may have read the old content: then this counts for nothing
+      await this.#mayWrite()
       this.#settled.add(file)
     })
   }
@@ -83,9 +85,9 @@ export class ReplacedFiles {
 
   async #writing(work: () => Promise<void>): Promise<void> {
     while (this.#thaw !== undefined) await this.#thaw
-    this.#mayWrite()
     this.#writers++
     try {
+      await this.#mayWrite()
       await work()
     } finally {
       this.#writers--
@@ -111,7 +113,7 @@ export class ReplacedFiles {
         if (error.code !== 'ENOENT') throw error
       }
       await this.#port.unlink(file).catch(absent)
-      // Even if it was absent: an earlier attempt may have failed here.
+      // even if it was absent: an earlier attempt may have failed here.
       await syncFolder(this.#port, dirname(file)).catch(absent)
     })
   }

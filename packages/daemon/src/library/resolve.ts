@@ -1,4 +1,3 @@
-import type { ResolveResult } from '@svc/client/protocol'
 import type { Manifest, ModelIndex } from '@svc/manifest'
 import {
   formatRef,
@@ -10,18 +9,16 @@ import {
   selectMember,
   selectSnapshot
 } from '@svc/ref'
-import { DaemonError } from '../errors.ts'
 import type { Documents } from './documents.ts'
+import { LibraryError } from './library-error.ts'
 import type { RepoState, Repos } from './repos.ts'
 
-/** Constants required by spec route.2; they say nothing about what the daemon can do. */
-const PLAN = {
-  plan: 'pending',
-  planReason: 'the plan is not computed by this version; use open and ensure'
-} as const
-
-/** A {@link ResolveResult} whose digests have their type. */
-export interface Resolved extends ResolveResult {
+/** What a reference names. */
+export interface Resolved extends RepoId {
+  /** Canonical, the selector as typed. */
+  readonly ref: string
+  /** The member that was selected; absent for a reference by digest. */
+  readonly quant?: string
   readonly manifestDigest: Sha256Digest
   readonly indexDigest?: Sha256Digest
 }
@@ -55,7 +52,7 @@ export class Resolver {
   /**
    * Parses the reference, reads the repository's state, selects a snapshot, reads its index, and selects a member.
    * @throws RefError `E_PARSE`, `E_LENGTH`, `E_UNKNOWN_REF`, `E_AMBIGUOUS_SELECTOR`, `E_NO_MEMBER`, `E_PIN_MISMATCH`
-   * @throws DaemonError `E_UNKNOWN_REF`, `E_NO_INDEX`, `E_INVALID_INDEX`
+   * @throws LibraryError `E_UNKNOWN_REF`, `E_NO_INDEX`, `E_INVALID_INDEX`
    */
   async resolve(text: string): Promise<Resolved> {
     const known = this.#known(text)
@@ -74,7 +71,7 @@ export class Resolver {
     return result
   }
 
-  /** {@link resolve} of an artifact whose manifest is here. @throws as that; DaemonError `E_NOT_FOUND` */
+  /** {@link resolve} of an artifact whose manifest is here. @throws as that; LibraryError `E_NOT_FOUND` */
   async resolveHere(text: string): Promise<Resolved & { readonly manifest: Manifest }> {
     const resolved = await this.resolve(text)
     return { ...resolved, manifest: await this.#documents.requireManifest(resolved.manifestDigest) }
@@ -98,7 +95,7 @@ export class Resolver {
       // grammar errors name the quants of a known repository (spec ref.13)
       const candidates = await this.#quants(error.repo)
       if (candidates.length === 0) throw error
-      throw new DaemonError(error.code, error.message, { candidates, cause: error })
+      throw new LibraryError(error.code, error.message, { candidates, cause: error })
     }
   }
 
@@ -112,10 +109,10 @@ export class Resolver {
     }
   }
 
-  async #unknownRepo({ ns, name }: RepoId): Promise<DaemonError> {
+  async #unknownRepo({ ns, name }: RepoId): Promise<LibraryError> {
     const siblings = (await this.#repos.names(ns)).slice(0, 100).map((each) => `${ns}/${each}`)
     const known = siblings.length === 0 ? '' : `; known in ${ns}: ${siblings.slice(0, 10).join(', ')}`
-    return new DaemonError(
+    return new LibraryError(
       'E_UNKNOWN_REF',
       `there is no ${ns}/${name} here, and network fetch is not implemented for names: import it first${known}`,
       { candidates: siblings }
@@ -127,8 +124,7 @@ const direct = (ref: ModelRef, manifestDigest: Sha256Digest): Resolved => ({
   ref: formatRef(ref),
   ns: ref.ns,
   name: ref.name,
-  manifestDigest,
-  ...PLAN
+  manifestDigest
 })
 
 function selected(ref: Extract<ModelRef, { quant: string }>, indexDigest: Sha256Digest, index: ModelIndex): Resolved {
@@ -139,7 +135,6 @@ function selected(ref: Extract<ModelRef, { quant: string }>, indexDigest: Sha256
     name: ref.name,
     quant: member.quant,
     manifestDigest: member.manifest,
-    indexDigest,
-    ...PLAN
+    indexDigest
   }
 }

@@ -1,5 +1,6 @@
+import type { OwnersChoice } from '@svc/classify'
 import { LRUCache } from 'lru-cache'
-import { type ArtifactState, companionsUnder } from './artifact-record.ts'
+import { type ArtifactState, choiceUnder, companionsUnder } from './artifact-record.ts'
 import type { StoreState } from './state.ts'
 import type { TrustRule, TrustRules } from './trust.ts'
 
@@ -26,11 +27,13 @@ export class SignedModels {
   }
 
   /** The rule that requires a signature, here or at the source. @param name `ns/name` here, if it is known by one */
-  async ruleFor({ manifestDigest, source }: ArtifactState, name?: string): Promise<TrustRule | undefined> {
+  async ruleFor(state: ArtifactState, name?: string): Promise<TrustRule | undefined> {
+    const { manifestDigest, source } = state
     const { trust, documents } = this.#deps
     if (!trust.isStrict) return undefined
     const upstream = (await documents.manifest(manifestDigest))?.annotations['svc.hf.repo']
-    const rule = trust.ruleFor(name, source.repo, upstream)
+    const typed = name === undefined ? namesOf(state) : [name]
+    const rule = trust.ruleFor({ typed, claimed: [source.repo, source.asked, upstream] })
     return rule?.mode === 'require' ? rule : undefined
   }
 
@@ -40,10 +43,11 @@ export class SignedModels {
     if (rule === undefined) return undefined
     const { manifestDigest: manifest } = state
     const companions = companionsUnder(state, name)
-    const key = `${manifest} ${companions} ${rule.label}`
+    const { choice } = choiceUnder(state, name)
+    const key = `${manifest} ${companions} ${rule.label} ${JSON.stringify(choice)}`
     const known = this.#known.get(key)
     if (known !== undefined) return known
-    const asked = this.#check(rule, manifest, companions).catch((error: unknown) => {
+    const asked = this.#check(rule, manifest, companions, choice).catch((error: unknown) => {
       this.#known.delete(key)
       return `its signature cannot be checked: ${(error as Error).message}`
     })
@@ -56,12 +60,21 @@ export class SignedModels {
   async #check(
     rule: TrustRule,
     digest: ArtifactState['manifestDigest'],
-    companions: ArtifactState['manifestDigest'] | undefined
+    companions: ArtifactState['manifestDigest'] | undefined,
+    choice: OwnersChoice | undefined
   ): Promise<string | undefined> {
     const { documents, trust, store, clock } = this.#deps
     const manifest = (await documents.manifest(digest))!
-    const beside = (companions && (await documents.companions(companions))) ?? { files: [], omitted: [] }
-    const complaint = await trust.complaintOfStored(rule, manifest, beside, { store, clock })
+    const { files, omitted } = (companions && (await documents.companions(companions))) ?? { files: [], omitted: [] }
+    const beside = { files, omitted, choice }
+    const complaint = await trust.complaintOfStored(rule, manifest, beside, { store, clock, forOthers: true })
     return complaint && `${rule.label}: ${complaint}`
   }
+}
+
+/** The names that imports gave an artifact. A client's request named one as its source does. */
+function namesOf({ source, companions }: ArtifactState): string[] {
+  const given = [...Object.keys(source.followed ?? {}), ...Object.keys(companions ?? {})].filter((name) => name !== '')
+  const requested = source.asked ?? source.repo
+  return given.length === 0 && source.onDemand === true && requested !== undefined ? [requested] : given
 }

@@ -1,7 +1,7 @@
 import type { BlobReader, BlobStore } from '@svc/cas'
 import { MAX_DOCUMENT_BYTES } from '@svc/manifest'
 import type { Sha256Digest } from '@svc/ref'
-import { DaemonError } from '../errors.ts'
+import { LibraryError } from './library-error.ts'
 
 /** All bytes of an open blob, whose size the caller has checked; fewer if the file was truncated in the meantime. */
 export async function readWholeBlob(reader: BlobReader): Promise<Uint8Array> {
@@ -15,7 +15,7 @@ export async function readWholeBlob(reader: BlobReader): Promise<Uint8Array> {
   return bytes.subarray(0, filled)
 }
 
-/** Reads a small blob; undefined when it is absent. @throws DaemonError `E_CORRUPTION` above `maxBytes` */
+/** Reads a small blob; undefined when it is absent. @throws LibraryError `E_CORRUPTION` above `maxBytes` */
 export async function readSmallBlob(
   store: BlobStore,
   digest: Sha256Digest,
@@ -24,9 +24,10 @@ export async function readSmallBlob(
   if ((await store.stat(digest)) === undefined) return undefined
   const reader = await store.open(digest)
   try {
-    if (reader.sizeBytes > maxBytes) throw new DaemonError('E_CORRUPTION', `${digest} is larger than ${maxBytes} bytes`)
+    if (reader.sizeBytes > maxBytes)
+      throw new LibraryError('E_CORRUPTION', `${digest} is larger than ${maxBytes} bytes`)
     const bytes = await readWholeBlob(reader)
-    if (bytes.length < reader.sizeBytes) throw new DaemonError('E_CORRUPTION', `${digest} is shorter than it was`)
+    if (bytes.length < reader.sizeBytes) throw new LibraryError('E_CORRUPTION', `${digest} is shorter than it was`)
     return bytes
   } finally {
     await reader.close()

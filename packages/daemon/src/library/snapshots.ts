@@ -2,11 +2,10 @@ import { randomBytes } from 'node:crypto'
 import { type FileHandle, open, readFile, unlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type Lease, withLease } from '@svc/cas'
-import type { Snapshot } from '@svc/client/protocol'
 import { type Timer, timestampOf } from '@svc/internal-clock'
 import { listFolder, makeFolders } from '@svc/internal-files'
 import type { Sha256Digest } from '@svc/ref'
-import { DaemonError } from '../errors.ts'
+import { LibraryError } from './library-error.ts'
 import type { Needed } from './needed.ts'
 import type { ReplacedFiles } from './replace.ts'
 import type { StoreState } from './state.ts'
@@ -23,8 +22,22 @@ export interface SnapshotsDeps extends Pick<StoreState, 'clock' | 'store' | 'log
   readonly version: string
 }
 
+/** One complete state of the store, held for whoever copies it. */
+interface SnapshotOfState {
+  readonly id: string
+  readonly storeId: string
+  readonly createdAt: string
+  /** A file of JSON lines: the state files of that moment, and the blobs that they need. */
+  readonly path: string
+  readonly blobs: number
+  readonly bytes: number
+  /** Blobs that the state names but that are not here: of unfinished models, or lost. */
+  readonly missingBlobs: number
+  readonly heldUntil: string
+}
+
 interface HeldSnapshot {
-  readonly answer: Omit<Snapshot, 'heldUntil'>
+  readonly answer: Omit<SnapshotOfState, 'heldUntil'>
   readonly release: () => Promise<void>
   timer: Timer
 }
@@ -41,10 +54,10 @@ export class Snapshots {
     this.#deps = deps
   }
 
-  /** @throws DaemonError `E_RATE_LIMITED` (503) beyond {@link MAX_SNAPSHOTS} */
-  async make(): Promise<Snapshot> {
+  /** @throws LibraryError `E_LIMIT` beyond {@link MAX_SNAPSHOTS} */
+  async make(): Promise<SnapshotOfState> {
     if (this.#kept.size >= MAX_SNAPSHOTS)
-      throw new DaemonError('E_RATE_LIMITED', `${MAX_SNAPSHOTS} snapshots are held; release one first`, { status: 503 })
+      throw new LibraryError('E_LIMIT', `${MAX_SNAPSHOTS} snapshots are held; release one first`)
     const { store } = this.#deps
     const id = randomBytes(12).toString('hex')
     // swept at the next start, if this process cannot remove it
@@ -68,16 +81,16 @@ export class Snapshots {
     }
   }
 
-  /** Holds a snapshot for longer. @throws DaemonError `E_NOT_FOUND` */
-  hold(id: string): Snapshot {
+  /** Holds a snapshot for longer. @throws LibraryError `E_NOT_FOUND` */
+  hold(id: string): SnapshotOfState {
     const kept = this.#require(id)
     kept.timer.cancel()
     kept.timer = this.#timer(id)
     return this.#answer(kept)
   }
 
-  /** @throws DaemonError `E_NOT_FOUND` */
-  async release(id: string): Promise<Snapshot> {
+  /** @throws LibraryError `E_NOT_FOUND` */
+  async release(id: string): Promise<SnapshotOfState> {
     const kept = this.#require(id)
     kept.timer.cancel()
     this.#kept.delete(id)
@@ -93,20 +106,20 @@ export class Snapshots {
     return this.#deps.clock.after(HOLD_MS, () => void this.release(id))
   }
 
-  #answer({ answer }: HeldSnapshot): Snapshot {
+  #answer({ answer }: HeldSnapshot): SnapshotOfState {
     return { ...answer, heldUntil: timestampOf(this.#deps.clock, HOLD_MS) }
   }
 
   #require(id: string): HeldSnapshot {
     const kept = this.#kept.get(id)
     if (kept !== undefined) return kept
-    throw new DaemonError('E_NOT_FOUND', 'there is no such snapshot: its hold expired, or the daemon restarted')
+    throw new LibraryError('E_NOT_FOUND', 'there is no such snapshot: its hold expired, or the daemon restarted')
   }
 
   async #write(
     path: string,
     hold: (blobs: ReadonlySet<Sha256Digest>) => void
-  ): Promise<Omit<Snapshot, 'id' | 'heldUntil'>> {
+  ): Promise<Omit<SnapshotOfState, 'id' | 'heldUntil'>> {
     const { clock, store, files, version } = this.#deps
     const file = new Lines(await open(path, 'wx', 0o600))
     try {

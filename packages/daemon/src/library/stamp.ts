@@ -46,7 +46,7 @@ export class StampedReads<T> {
   async read(path: string, read: () => Promise<T | undefined>): Promise<T | undefined> {
     const hit = this.cached(path)
     if (hit !== undefined) return hit
-    // The stamp is taken before the bytes are read: if the file is replaced in between, the next look misses, and never
+    // the stamp is taken before the bytes are read: if the file is replaced in between, the next look misses, and never
     // takes old bytes for new ones.
     const stamp = stampOf(path)
     const value = stamp && (await read())

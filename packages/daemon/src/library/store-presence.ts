@@ -1,6 +1,6 @@
 import { CasError, type DiskBlobStore } from '@svc/cas'
 import type { Clock, Timer } from '@svc/internal-clock'
-import type { Log } from '../log.ts'
+import type { Log } from './log.ts'
 
 /** How soon the log says that the store is gone, while there are no requests. */
 const LOOK_MS = 5_000
@@ -33,7 +33,7 @@ export class StoreWatch {
     this.#timer = clock.every(LOOK_MS, () => {
       const problem = storeProblem(store)
       if (problem !== undefined && this.#problem === undefined) log.error({ problem }, 'the store is gone')
-      if (problem === undefined && this.#problem !== undefined) log.warn('the store is back')
+      if (problem === undefined && this.#problem !== undefined) log.warn({}, 'the store is back')
       this.#problem = problem
     })
   }

@@ -1,47 +1,90 @@
-import { createHash, hash } from 'node:crypto'
+import { createHash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import type { DiskBlobStore } from '@svc/cas'
-import { isLeftOut, normalisedName } from '@svc/classify'
+import { leftOutTest, namesHere, type OwnersChoice } from '@svc/classify'
 import type { Clock } from '@svc/internal-clock'
-import type { CompanionFile, Companions, Manifest, ManifestFile, OmittedFile } from '@svc/manifest'
+import {
+  COMPANION_BOUNDS,
+  type CompanionFile,
+  type Companions,
+  type Manifest,
+  type ManifestFile,
+  type OmittedFile
+} from '@svc/manifest'
 import { digestHex, type Sha256Digest } from '@svc/ref'
 import type * as Signature from '@svc/signature'
-import type { TrustRuleConfig } from '../config/trust.ts'
-import { ConfigError, DaemonError } from '../errors.ts'
 import { someOf } from './companions.ts'
+import { LibraryError } from './library-error.ts'
+import { SignatureReader } from './signature-calls.ts'
 import { readSmallBlob } from './small-blob.ts'
 import type { StoreState } from './state.ts'
 import { upstreamConfigOf } from './upstream-config.ts'
 
 /** The path of a signature in a model's folder. */
 export const SIGNATURE = 'model.sig'
-/** As `@svc/signature` reads at most. */
-const MAX_SIGNATURE_BYTES = 8 << 20
+/** It is a companion. */
+export const MAX_SIGNATURE_BYTES = COMPANION_BOUNDS.fileBytes
 const MAX_KEY_BYTES = 1 << 20
 
-/** A rule whose keys have been read. */
-export interface TrustRule extends Pick<TrustRuleConfig, 'label'> {
+/** Whose signature models with matching names need (spec conf.9), before its files are read. */
+export interface TrustRuleSource {
+  /** For messages: `[[trust]] 1 (nvidia/*)`. */
+  readonly label: string
+  /** Whether the rule applies to a model with these names; none: a model without a known name. */
+  readonly isFor: (names: readonly string[]) => boolean
+  readonly mode: 'off' | 'warn' | 'require'
+  /** Absolute paths of public keys, PEM. */
+  readonly keys: readonly string[]
+  /** Absolute paths of certificates, PEM. */
+  readonly certificates: readonly string[]
+  readonly identities: readonly { readonly issuer: string; readonly subject: string }[]
+  /** Absolute path of the trust root for identities. */
+  readonly root: string | undefined
+}
+
+/** What the rules for a model require, with their keys. */
+export interface TrustRule extends Pick<TrustRuleSource, 'label'> {
   readonly mode: 'warn' | 'require'
-  readonly trust: Signature.Trust
+  /** Whom each of the rules trusts: the signature has to hold for all. */
+  readonly trusts: readonly Signature.Trust[]
+}
+
+/** The names of a model, as `ns/name`, without regard to case. */
+export interface TrustNames {
+  /** By which it is known or asked for here. */
+  readonly typed: readonly string[]
+  /** That its source, or a document, gives it: these only add requirements. */
+  readonly claimed: readonly (string | undefined)[]
 }
 
 /** What an import brings, before anything of it is visible. All blobs are in the store. */
 export interface BroughtModel {
   /** Entries of a manifest, or of one to be written. */
   readonly entries: readonly Pick<ManifestFile, 'kind' | 'name' | 'digest' | 'size'>[]
+  readonly annotations: Manifest['annotations']
   readonly companions: readonly Pick<CompanionFile, 'path' | 'size' | 'digest'>[]
-  /** A `config.json` that is no companion. */
-  readonly config?: Uint8Array | undefined
-  /** Files that the source has and the import does not bring. */
-  readonly omitted: readonly Pick<OmittedFile, 'path' | 'reason'>[]
+  /** The text of the upstream `config.json`, which may be a companion as well. */
+  readonly config?: string | undefined
+  /** Files that the source says it has beside these. */
+  readonly omitted: readonly Pick<OmittedFile, 'path'>[]
+  /** What the owner chose of it, if not everything. */
+  readonly choice?: OwnersChoice | undefined
+  /** It is one artifact, and not all that an import brings. */
+  readonly isArtifact?: boolean
 }
 
 export interface CheckContext extends Pick<StoreState, 'store' | 'clock'> {
+  /** Somebody else caused the check: it does not delay those of the owner's imports. */
+  readonly forOthers?: boolean
   /** Called with progress while parts of files are read again, for signatures that list these. */
   readonly onReading?: (what: string) => void
 }
 
-type CheckedModel = readonly [Manifest, beside: Pick<Companions, 'files' | 'omitted'>, CheckContext]
+type CheckedModel = readonly [
+  Manifest,
+  beside: Pick<Companions, 'files' | 'omitted'> & { readonly choice?: OwnersChoice | undefined },
+  CheckContext
+]
 
 /** What a valid signature says about single files. */
 export interface SignedListing {
@@ -53,25 +96,35 @@ export interface SignedListing {
   covers(path: string, digest: Sha256Digest): boolean
 }
 
+type OpenRule = Pick<TrustRuleSource, 'isFor'> & { readonly rule: TrustRule | undefined }
+
 /**
  * The rules `[[trust]]` (spec conf.9): whose signature models of some names need. Code that shows or serves part of a
  * model before its import is over asks {@link ruleFor} first.
  */
 export class TrustRules {
-  readonly #rules: readonly (Pick<TrustRuleConfig, 'isFor'> & { readonly rule: TrustRule | undefined })[]
+  readonly #rules: readonly OpenRule[]
+  readonly #readers = {
+    owner: new SignatureReader('svcd-signatures'),
+    others: new SignatureReader('svcd-signatures-2')
+  }
 
-  private constructor(rules: readonly (Pick<TrustRuleConfig, 'isFor'> & { readonly rule: TrustRule | undefined })[]) {
+  private constructor(rules: readonly OpenRule[]) {
     this.#rules = rules
   }
 
-  /** Reads keys, certificates and trust roots. @throws ConfigError naming the rule and the file */
-  static async open(configs: readonly TrustRuleConfig[]): Promise<TrustRules> {
-    const rules: { isFor: TrustRuleConfig['isFor']; rule: TrustRule | undefined }[] = []
+  /** Reads keys, certificates and trust roots. @throws LibraryError `E_TRUST` naming the rule and the file */
+  static async open(configs: readonly TrustRuleSource[]): Promise<TrustRules> {
+    const rules: OpenRule[] = []
     for (const config of configs) {
       const { isFor, mode, label } = config
-      rules.push({ isFor, rule: mode === 'off' ? undefined : { label, mode, trust: await readTrust(config) } })
+      rules.push({ isFor, rule: mode === 'off' ? undefined : { label, mode, trusts: [await readTrust(config)] } })
     }
     return new TrustRules(rules)
+  }
+
+  async close(): Promise<void> {
+    await Promise.all(Object.values(this.#readers).map((reader) => reader.close()))
   }
 
   /** Whether a rule requires signatures. */
@@ -80,20 +133,27 @@ export class TrustRules {
   }
 
   /**
-   * The first rule for one of a model's names, here or at its source; undefined where there is none, or it is off.
-   * @param names `ns/name`, without regard to case
+   * Each name brings the first rule that matches it, and the strictest of these apply; undefined where none does, or all
+   * are off. Without a typed name, a rule for all models applies as if there were no name at all.
    */
-  ruleFor(...names: readonly (string | undefined)[]): TrustRule | undefined {
-    const known = names.filter((name) => name !== undefined)
-    return this.#rules.find(({ isFor }) => isFor(known))?.rule
+  ruleFor({ typed, claimed }: TrustNames): TrustRule | undefined {
+    const names = [...typed, ...claimed.filter((name) => name !== undefined)].map((name) => [name])
+    const asked = typed.length > 0 ? names : [[], ...names]
+    const found = new Set(asked.map((name) => this.#rules.find(({ isFor }) => isFor(name))?.rule))
+    const brought = [...found].filter((rule) => rule !== undefined)
+    const mode = brought.some((rule) => rule.mode === 'require') ? 'require' : 'warn'
+    const strictest = brought.filter((rule) => rule.mode === mode)
+    if (strictest.length < 2) return strictest[0]
+    const label = strictest.map((rule) => rule.label).join(' and ')
+    return { label, mode, trusts: strictest.flatMap(({ trusts }) => trusts) }
   }
 
   /**
    * Checks what an import brings against its signature, by the digests that the store verified.
-   * @returns warnings @throws DaemonError `E_NOT_IMPORTABLE` naming rule and file, where the rule requires a signature that covers them
+   * @returns warnings @throws LibraryError `E_NOT_IMPORTABLE` naming rule and file, where the rule requires a signature that covers them
    */
   async check(rule: TrustRule, model: BroughtModel, context: CheckContext): Promise<string[]> {
-    return this.#saidOf(rule, await complaintOf(rule, model, context))
+    return this.#saidOf(rule, await this.#complaintOf(rule, model, context))
   }
 
   /** {@link check} of an artifact whose blobs are all here, with its companions. */
@@ -103,10 +163,11 @@ export class TrustRules {
 
   /** What is wrong with it, for people. */
   async complaintOfStored(rule: TrustRule, ...[manifest, beside, context]: CheckedModel): Promise<string | undefined> {
-    const text = await upstreamConfigOf(manifest, context.store)
-    const config = text === undefined ? undefined : Buffer.from(text)
-    const model = { entries: manifest.files, companions: beside.files, omitted: beside.omitted, config }
-    return complaintOf(rule, model, context)
+    const config = await upstreamConfigOf(manifest, context.store)
+    const { files: entries, annotations } = manifest
+    const { files: companions, omitted, choice } = beside
+    const model = { entries, annotations, companions, omitted, config, choice, isArtifact: true }
+    return this.#complaintOf(rule, model, context)
   }
 
   #saidOf(rule: TrustRule, complaint: string | undefined): string[] {
@@ -115,38 +176,71 @@ export class TrustRules {
     return [`${rule.label}: ${complaint}`]
   }
 
-  /** The statement of a signature. @throws DaemonError `E_NOT_IMPORTABLE` naming the rule, for an invalid one */
+  /**
+   * The statement of a signature that a stranger asked for. @throws LibraryError `E_NOT_IMPORTABLE` naming the rule, for an
+   * invalid one
+   */
   async signed(rule: TrustRule, bytes: Uint8Array, clock: Clock): Promise<SignedListing> {
-    const { isBelow, SignatureError, verifySignature } = await import('@svc/signature')
-    try {
-      return listingOf(verifySignature(bytes, rule.trust, new Date(clock.now())).model, isBelow)
-    } catch (cause) {
-      if (!(cause instanceof SignatureError)) throw cause
-      throw this.refusal(rule, `${SIGNATURE}: ${cause.message}`, cause)
-    }
+    const { isBelow } = await import('@svc/signature')
+    const said = await this.#verified(rule, bytes, { clock, forOthers: true })
+    if ('refused' in said) throw this.refusal(rule, said.refused)
+    return listingOf(said.model, isBelow)
   }
 
-  /** Whether companions have a signature that holds, whatever it covers. @throws DaemonError `E_NOT_IMPORTABLE` naming the rule */
+  /** Whether companions have a signature that holds, whatever it covers. @throws LibraryError `E_NOT_IMPORTABLE` naming the rule */
   async requireSigned(
     rule: TrustRule,
     companions: BroughtModel['companions'],
-    { store, clock }: Pick<CheckContext, 'store' | 'clock'>
+    context: Pick<CheckContext, 'store' | 'clock'>
   ): Promise<void> {
-    const bytes = await signatureIn(companions, store)
+    const bytes = await signatureIn(companions, context.store)
     if (bytes === undefined) throw this.refusal(rule)
-    await this.signed(rule, bytes, clock)
+    const said = await this.#verified(rule, bytes, context)
+    if ('refused' in said) throw this.refusal(rule, said.refused)
   }
 
   /** The refusal of a model. Default: it has no signature. */
-  refusal({ label }: TrustRule, complaint = UNSIGNED, cause?: unknown): DaemonError {
-    const what = `refused by the rule ${label} of the configuration: ${complaint}`
-    return new DaemonError('E_NOT_IMPORTABLE', what, { cause })
+  refusal({ label }: TrustRule, complaint = UNSIGNED): LibraryError {
+    return new LibraryError('E_NOT_IMPORTABLE', `refused by the rule ${label}: ${complaint}`)
+  }
+
+  async #verified({ trusts }: TrustRule, bytes: Uint8Array, context: Pick<CheckContext, 'clock' | 'forOthers'>) {
+    const reader = context.forOthers === true ? this.#readers.others : this.#readers.owner
+    const said = await reader.verify({ bytes, trusts, nowMs: context.clock.now() })
+    return 'refused' in said ? { refused: `${SIGNATURE}: ${said.refused}` } : said
+  }
+
+  /** What is wrong with a model, for people; undefined where its signature covers all of it. */
+  async #complaintOf(rule: TrustRule, model: BroughtModel, context: CheckContext): Promise<string | undefined> {
+    const { store } = context
+    const bytes = await signatureIn(model.companions, store)
+    if (bytes === undefined) return UNSIGNED
+    const said = await this.#verified(rule, bytes, context)
+    if ('refused' in said) return said.refused
+    const { compareWithFiles, defectsOf } = await import('@svc/signature')
+    const files = await filesOf(model, store)
+    const here = files.map(({ path }) => path)
+    const signed = said.model.resources.map(({ path }) => path)
+    const found = await compareWithFiles(said.model, files, {
+      hashPart: partsOf(files, context),
+      signaturePath: SIGNATURE,
+      nameHere: namesHere(signed, here),
+      isLeftOut: leftOutTest({
+        signed,
+        here,
+        omitted: model.omitted,
+        choice: model.choice,
+        isOfArtifact: model.isArtifact === true
+      })
+    })
+    const defects = defectsOf(found).map(([what, paths]) => `${what}: ${someOf(paths)}`)
+    return defects.join('; ') || undefined
   }
 }
 
 const UNSIGNED = `it is not signed: there is no ${SIGNATURE}`
 
-async function readTrust({ label, keys, certificates, identities, root }: TrustRuleConfig): Promise<Signature.Trust> {
+async function readTrust({ label, keys, certificates, identities, root }: TrustRuleSource): Promise<Signature.Trust> {
   const { requireReadable, SignatureError } = await import('@svc/signature')
   const read = async (path: string, as: (text: string) => Signature.Trust): Promise<string> => {
     try {
@@ -156,39 +250,13 @@ async function readTrust({ label, keys, certificates, identities, root }: TrustR
     } catch (cause) {
       const { code, message } = cause as NodeJS.ErrnoException
       const why = cause instanceof SignatureError ? message : `it cannot be read (${code ?? message})`
-      throw new ConfigError(`${label}: ${path}: ${why}`, { cause })
+      throw new LibraryError('E_TRUST', `${label}: ${path}: ${why}`, { cause })
     }
   }
   return {
     keys: await Promise.all(keys.map((path) => read(path, (text) => ({ keys: [text] })))),
     certificates: await Promise.all(certificates.map((path) => read(path, (text) => ({ certificates: [text] })))),
     ...(root !== undefined && { identities, root: await read(root, (text) => ({ root: text })) })
-  }
-}
-
-/** What is wrong with a model, for people; undefined where its signature covers all of it. */
-async function complaintOf(rule: TrustRule, model: BroughtModel, context: CheckContext): Promise<string | undefined> {
-  const { store, clock } = context
-  const bytes = await signatureIn(model.companions, store)
-  if (bytes === undefined) return UNSIGNED
-  const { compareWithFiles, defectsOf, SignatureError, verifySignature } = await import('@svc/signature')
-  try {
-    const { model: signed } = verifySignature(bytes, rule.trust, new Date(clock.now()))
-    const files = await filesOf(model, store)
-    const found = await compareWithFiles(signed, files, {
-      hashPart: partsOf(files, context),
-      signaturePath: SIGNATURE,
-      nameHere: normalisedName,
-      isLeftOut: (path) => isLeftOut(path, model.omitted)
-    })
-    return (
-      defectsOf(found)
-        .map(([what, paths]) => `${what}: ${someOf(paths)}`)
-        .join('; ') || undefined
-    )
-  } catch (error) {
-    if (error instanceof SignatureError) return `${SIGNATURE}: ${error.message}`
-    throw error
   }
 }
 
@@ -205,33 +273,26 @@ interface BroughtFile extends Signature.ModelFile {
   readonly blob?: Sha256Digest
 }
 
-/** The files of a model's folder, as a view has them, with the members of archives. */
+/** The files of a model's folder, by the one list of them. @throws LibraryError `E_NOT_IMPORTABLE` where no folder can hold them */
 async function filesOf(
-  { entries, companions, config }: BroughtModel,
+  { entries, annotations, companions, config }: BroughtModel,
   store: DiskBlobStore
 ): Promise<readonly BroughtFile[]> {
-  const files = new Map<string, BroughtFile>()
-  const add = (path: string, sizeBytes: number, sha256: string, blob?: Sha256Digest): void => {
-    if (!files.has(path)) files.set(path, { path, sizeBytes, sha256, ...(blob && { blob }) })
+  const { listModel, ViewError } = await import('@svc/view')
+  const source = { manifest: { files: entries, annotations }, companions, upstreamConfig: config }
+  try {
+    const files = await listModel(source, (digest) => store.blobPath(digest))
+    return files.map(({ name: path, sizeBytes, digest, content }) => ({
+      path,
+      sizeBytes,
+      sha256: digestHex(digest),
+      ...(content.in === 'blob' && { blob: digest })
+    }))
+  } catch (cause) {
+    if (!(cause instanceof ViewError) || cause.code !== 'E_BAD_NAME') throw cause
+    throw new LibraryError('E_NOT_IMPORTABLE', cause.message, { cause })
   }
-  const ownConfig = companions.find(({ path }) => path === CONFIG)
-  if (ownConfig !== undefined) add(CONFIG, ownConfig.size, digestHex(ownConfig.digest), ownConfig.digest)
-  else if (config !== undefined) add(CONFIG, config.length, hash('sha256', config))
-  for (const { kind, name, digest, size } of entries) {
-    if (kind === 'config') continue
-    if (kind !== 'tokenizer' && kind !== 'adapter') add(name, size, digestHex(digest), digest)
-    else {
-      const { readTarMembers } = await import('@svc/view')
-      const folder = name.slice(0, name.lastIndexOf('/') + 1)
-      for await (const member of readTarMembers({ path: store.blobPath(digest), digest, sizeBytes: size }))
-        add(folder + member.name, member.sizeBytes, await hashOf(member.bytes))
-    }
-  }
-  for (const { path, size, digest } of companions) add(path, size, digestHex(digest), digest)
-  return [...files.values()]
 }
-
-const CONFIG = 'config.json'
 
 async function hashOf(chunks: AsyncIterable<Uint8Array>): Promise<string> {
   const hasher = createHash('sha256')
@@ -244,7 +305,7 @@ function partsOf(files: readonly BroughtFile[], { store, onReading }: CheckConte
   return async (path, start, end) => {
     const blob = blobs.get(path)
     if (blob === undefined)
-      throw new DaemonError('E_NOT_IMPORTABLE', `the signature lists parts of ${path}, which is kept in an archive`)
+      throw new LibraryError('E_NOT_IMPORTABLE', `the signature lists parts of ${path}, which is kept in an archive`)
     onReading?.(`reading ${path} from ${start} to ${end} for its signature`)
     const reader = await store.open(blob)
     try {
@@ -260,7 +321,8 @@ function listingOf(
   isBelow: (typeof Signature)['isBelow']
 ): SignedListing {
   const signed = new Map(resources.map((resource) => [resource.path, resource]))
-  const isIgnored = (path: string): boolean => path === SIGNATURE || isBelow(path, ignored)
+  const left = new Set(ignored)
+  const isIgnored = (path: string): boolean => path === SIGNATURE || isBelow(path, left)
   return {
     paths: new Set(signed.keys()),
     names: (path) => signed.has(path.normalize('NFC')) || isIgnored(path),

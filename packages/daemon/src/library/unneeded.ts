@@ -1,12 +1,14 @@
 import type { BlobInfo, DiskBlobStore, RemoveOptions } from '@svc/cas'
 import type { Sha256Digest } from '@svc/ref'
 import type { LeafLayers } from './leaf-layers.ts'
+import type { ReaderLeases } from './lease-files.ts'
 import type { Needed } from './needed.ts'
 
 export interface UnneededDeps {
   readonly store: Pick<DiskBlobStore, 'remove'>
   readonly needed: Pick<Needed, 'blobs' | 'revision'>
   readonly leafLayers: Pick<LeafLayers, 'forget'>
+  readonly readerLeases: Pick<ReaderLeases, 'removing'>
 }
 
 /**
@@ -43,12 +45,14 @@ export class Unneeded {
       await this.read()
       if (this.#needed.has(digest)) return undefined
       let isStale = false
-      const removed = await this.#deps.store.remove(digest, {
-        may: (blob) => {
-          isStale = this.#deps.needed.revision !== this.#revision
-          return !isStale && may(blob)
-        }
-      })
+      const removed = await this.#deps.readerLeases.removing(digest, (isKept) =>
+        this.#deps.store.remove(digest, {
+          may: (blob) => {
+            isStale = this.#deps.needed.revision !== this.#revision
+            return !isStale && !isKept() && may(blob)
+          }
+        })
+      )
       if (removed !== undefined) await this.#deps.leafLayers.forget(digest)
       if (!isStale) return removed
     }

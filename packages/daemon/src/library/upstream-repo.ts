@@ -1,6 +1,8 @@
 // Files that the hub has and this store lacks: the hub's source finds them, mirrors show them.
+
 import type { OmissionReason } from '@svc/manifest'
 import type { Sha256Digest } from '@svc/ref'
+import { LibraryError } from './library-error.ts'
 
 /** A file that could be fetched. */
 export interface UpstreamFile {
@@ -37,4 +39,13 @@ export interface UpstreamRepo {
   readonly commit: string
   readonly files: ReadonlyMap<string, UpstreamFile>
   readonly leftOut: LeftOut
+}
+
+/** A listing without a model. Its message names files of the publisher, and nothing of this machine: strangers may hear it. */
+export class UnimportableListingError extends LibraryError<'E_NOT_IMPORTABLE'> {
+  override readonly name = 'UnimportableListingError'
+
+  constructor(message: string) {
+    super('E_NOT_IMPORTABLE', message)
+  }
 }

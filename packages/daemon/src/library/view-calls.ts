@@ -3,7 +3,7 @@ import type { ErrorCodec } from '@svc/internal-workers'
 import type { Sha256Digest } from '@svc/ref'
 import type { MadeView, View, ViewOptions, ViewSource } from '@svc/view'
 import { ViewError } from '@svc/view/view-error'
-import { DaemonError } from '../errors.ts'
+import { LibraryError } from './library-error.ts'
 
 /** A request to make a view: the arguments of `createView` of `@svc/view` as plain data. */
 export interface CreateRequest extends Omit<ViewSource, 'blobPath'>, Omit<ViewOptions, 'signal' | 'onCopied'> {
@@ -29,5 +29,5 @@ export const viewErrors = {
     serializeError(error instanceof ViewError ? error : new ViewError('E_IO', String(error), {}, error)),
   decode: (wire: SerializedError): Error => deserializeError(wire, { ViewError }),
   lost: (cause) => new ViewError('E_IO', 'the thread that makes views ended', {}, cause),
-  closed: () => new DaemonError('E_SHUTTING_DOWN', 'the daemon is stopping; the view was not made')
+  closed: () => new LibraryError('E_CLOSED', 'the library was closed; the view was not made')
 } satisfies ErrorCodec

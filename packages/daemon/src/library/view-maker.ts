@@ -1,14 +1,27 @@
 import type { Lease } from '@svc/cas'
 import { KeyedLock } from '@svc/internal-concurrency'
 import { type ThreadCallOptions, WorkerThread, workerUrl } from '@svc/internal-workers'
+import type { Companions } from '@svc/manifest'
 import type { RepoId, Sha256Digest } from '@svc/ref'
 import type { MadeView, View } from '@svc/view'
-import { type CompanionDeps, type KeptCompanions, keptCompanions } from './companions.ts'
+import { type CompanionDeps, type KeptCompanions, keptCompanions, presentOf } from './companions.ts'
+import { ownCompanions } from './given-companions.ts'
+import { outsideWarnings } from './outside-names.ts'
 import { missingBlobsError, upstreamConfigOf } from './upstream-config.ts'
 import { type CreateRequest, type ViewCalls, viewErrors } from './view-calls.ts'
 
 /** The model that a view shows. */
-export type ShownModel = Pick<CreateRequest, 'manifest' | 'manifestDigest' | 'companions' | 'upstreamConfig'>
+export type ShownModel = Pick<
+  CreateRequest,
+  'manifest' | 'manifestDigest' | 'companions' | 'without' | 'upstreamConfig' | 'upstreamNames'
+>
+
+/** An artifact, with its companions under one name: what decides the files of a model's folder. */
+export interface ArtifactFolder {
+  readonly manifest: Sha256Digest
+  /** Their document. */
+  readonly companions?: Sha256Digest | undefined
+}
 
 /** Makes, reads and removes views in one thread (see {@link ViewCalls}), with one change at a time at each place. */
 export class ViewMaker {
@@ -26,25 +39,46 @@ export class ViewMaker {
     this.#deps = deps
   }
 
-  /** Reads what a view of an artifact shows, whose blobs `lease` keeps. @throws DaemonError `E_NOT_FOUND`, `E_CORRUPTION` */
+  /** Reads what a view of an artifact shows, whose blobs `lease` keeps. @throws LibraryError `E_NOT_FOUND`, `E_CORRUPTION` */
   async prepare(
     asked: RepoId & { readonly ref: string },
     manifestDigest: Sha256Digest,
-    lease: Lease,
-    { forOthers = false }: { readonly forOthers?: boolean } = {}
+    lease: Lease
   ): Promise<Pick<KeptCompanions, 'own' | 'warnings'> & { readonly model: ShownModel }> {
-    const { store, documents } = this.#deps
-    const manifest = await documents.manifest(manifestDigest)
-    if (manifest === undefined) throw missingBlobsError([manifestDigest])
+    const manifest = await this.#manifest(manifestDigest)
     const kept = await keptCompanions(asked, { ...manifest, digest: manifestDigest }, this.#deps)
-    const { own, warnings } = kept
-    const companions = kept.digest && {
-      digest: kept.digest,
-      files: forOthers ? kept.files.filter(({ path }) => !own.has(path)) : kept.files
-    }
-    for (const blob of blobsOf({ manifest, companions })) lease.keep(blob)
-    const upstreamConfig = await upstreamConfigOf(manifest, store)
-    return { model: { manifest, manifestDigest, companions, upstreamConfig }, own, warnings }
+    const { own } = kept
+    const warnings = [...kept.warnings, ...(await outsideWarnings(manifest.files, this.#deps))]
+    const companions = kept.digest && { digest: kept.digest, files: kept.listed }
+    const without = kept.digest && new Set(kept.missing.map(({ path }) => path))
+    const upstreamNames = (await this.#deps.artifacts.ifReadable(manifestDigest))?.source.names
+    const model = await this.#model({ manifest, manifestDigest, companions, without, upstreamNames }, lease)
+    return { model, own, warnings }
+  }
+
+  /** {@link prepare} of what others may see of it: without the owner's own files. @throws as that */
+  async prepareForOthers({ manifest: digest, companions }: ArtifactFolder, lease: Lease): Promise<ShownModel> {
+    const { store, documents, artifacts } = this.#deps
+    const manifest = await this.#manifest(digest)
+    const state = companions && (await artifacts.ifReadable(digest))
+    const document: Companions | undefined = state && companions && (await documents.companions(companions))
+    if (state === undefined || document === undefined || companions === undefined)
+      return this.#model({ manifest, manifestDigest: digest }, lease)
+    const { missing } = await presentOf(document, store)
+    const without = new Set([...missing, ...ownCompanions(document, state)].map(({ path }) => path))
+    const beside = { digest: companions, files: document.files }
+    return this.#model({ manifest, manifestDigest: digest, companions: beside, without }, lease)
+  }
+
+  async #manifest(digest: Sha256Digest) {
+    const manifest = await this.#deps.documents.manifest(digest)
+    if (manifest === undefined) throw missingBlobsError([digest])
+    return manifest
+  }
+
+  async #model(shown: Omit<ShownModel, 'upstreamConfig'>, lease: Lease): Promise<ShownModel> {
+    for (const blob of blobsOf(shown)) lease.keep(blob)
+    return { ...shown, upstreamConfig: await upstreamConfigOf(shown.manifest, this.#deps.store) }
   }
 
   create(

@@ -1,11 +1,11 @@
 import { hash } from 'node:crypto'
 import { realpath, stat } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
-import type { ViewLayout, ViewMode } from '@svc/client/protocol'
 import { digestFromHex, type Sha256Digest } from '@svc/ref'
+import type { ViewLayout, ViewMode } from '@svc/view'
 import { type RecordKind, recordName, StateRecords } from './record.ts'
 import type { ReplacedFiles } from './replace.ts'
-import { CorruptStateError, digest, listOf, type OnUnreadable, oneOf, readable, text } from './strict.ts'
+import { CorruptStateError, digest, listOf, type OnUnreadable, oneOf, optional, readable, text } from './strict.ts'
 
 /** A view at a place chosen by a user. */
 export interface ViewRecord {
@@ -14,6 +14,8 @@ export interface ViewRecord {
   readonly manifest: Sha256Digest
   /** In a hub cache: the artifacts of the other models in it. */
   readonly others: readonly Sha256Digest[]
+  /** The documents of the companions that lie in it; absent in older records, and while there are none. */
+  readonly companions?: readonly Sha256Digest[]
   readonly layout: ViewLayout
   readonly mode: ViewMode
   /** That of the parent folder: if it differs, the disk with the view is not mounted. */
@@ -94,6 +96,7 @@ const VIEW_RECORD: RecordKind<ViewRecord> = {
     path: text,
     manifest: digest,
     others: listOf(digest),
+    companions: optional(listOf(digest)),
     layout: oneOf('files', 'hf'),
     mode: oneOf('symlink', 'copy', 'hardlink'),
     device: text

@@ -4,10 +4,10 @@ import { type ViewCalls, viewErrors } from './view-calls.ts'
 
 serveCalls<ViewCalls>(
   {
-    create: ({ manifest, manifestDigest, upstreamConfig, companions, blobPaths, ...options }, { signal, progress }) =>
+    create: ({ blobPaths, ...request }, { signal, progress }) =>
       createView(
-        { manifest, manifestDigest, upstreamConfig, companions, blobPath: (digest) => blobPaths.get(digest) ?? '' },
-        { ...options, signal, onCopied: progress }
+        { ...request, blobPath: (digest) => blobPaths.get(digest) ?? '' },
+        { ...request, signal, onCopied: progress }
       ),
     read: (path) => readView(path),
     remove: ({ path, model }) => removeView(path, model)

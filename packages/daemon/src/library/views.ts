@@ -1,20 +1,22 @@
+import { hash } from 'node:crypto'
+import { existsSync } from 'node:fs'
 import { realpath, stat } from 'node:fs/promises'
 import { dirname, isAbsolute, join, sep } from 'node:path'
 import { type Lease, withLease } from '@svc/cas'
-import type { RemovedView, View as ViewAnswer, ViewBody, ViewEntry, ViewList } from '@svc/client/protocol'
-import { type Clock, timestampOf } from '@svc/internal-clock'
+import type { RemovedView, View as ViewAnswer, ViewBody, ViewEntry, ViewLayout, ViewList } from '@svc/client/protocol'
 import { Gate } from '@svc/internal-concurrency'
 import { listFolderIfPresent, makeFolders } from '@svc/internal-files'
 import { digestFromHex, digestHex, formatRepoId, parseDigest, type Sha256Digest } from '@svc/ref'
-import type { MadeView, View } from '@svc/view'
+import type { MadeView, View, ViewOptions } from '@svc/view'
 import { ViewError } from '@svc/view/view-error'
-import { DaemonError } from '../errors.ts'
 import { LentViews } from './lent-views.ts'
+import { type AdvicePlain, LibraryError } from './library-error.ts'
 import type { ReplacedFiles } from './replace.ts'
 import type { Resolver } from './resolve.ts'
 import type { StoreState } from './state.ts'
 import type { OnUnreadable } from './strict.ts'
 import type { Usage } from './usage.ts'
+import { ViewHolds } from './view-holds.ts'
 import { type ShownModel, ViewMaker } from './view-maker.ts'
 import { deviceOf, placeOf, type ViewRecord, ViewRecords } from './view-records.ts'
 
@@ -24,8 +26,11 @@ export interface ViewsDeps extends Pick<StoreState, 'clock' | 'store' | 'documen
   readonly usage: Pick<Usage, 'note'>
 }
 
-/** Name below `<root>/views`: the artifact, and the layout unless it is `files`. */
-const MANAGED_NAME = /^([0-9a-f]{64})(-hf)?$/
+/**
+ * Name below `<root>/views`: the artifact; a digest of its companions if an earlier view has others there (see
+ * {@link Views.make}); and the layout unless it is `files`.
+ */
+const MANAGED_NAME = /^([0-9a-f]{64})(?:-[0-9a-f]{64})?(-hf)?$/
 const manifestOf = (name: string): Sha256Digest => digestFromHex(MANAGED_NAME.exec(name)![1]!)
 
 /** An artifact that a view shows. */
@@ -112,10 +117,13 @@ export class Views {
     return held
   }
 
-  /** The documents of the companions in a view, as far as it can be read: their artifact may have others by now. */
+  /**
+   * The documents of the companions in a view, also in one whose disk is away: their artifact may have others by now.
+   */
   async companionsAt(path: string): Promise<readonly Sha256Digest[]> {
     const found = await this.#read(path)
-    return typeof found === 'object' ? found.companions : []
+    const { record } = await this.#records.find(path)
+    return [...(typeof found === 'object' ? found.companions : []), ...(record?.companions ?? [])]
   }
 
   /**
@@ -139,14 +147,15 @@ export class Views {
     try {
       return (await this.remove(path)).removed
     } catch (error) {
-      if (error instanceof DaemonError && ['E_BAD_REQUEST', 'E_NOT_FOUND'].includes(error.code)) return false
+      if (error instanceof LibraryError && ['E_INVALID', 'E_NOT_FOUND'].includes(error.code)) return false
       throw error
     }
   }
 
   /**
-   * Makes a view, or returns the existing one. Takes as long as copying does.
-   * @throws as `Resolver.resolve`; DaemonError `E_NOT_FOUND` with the absent blobs as candidates, `E_BAD_REQUEST`;
+   * Makes a view, or returns the existing one. Takes as long as copying does. A managed view is of an artifact with its
+   * companions, and stays that: one with other companions has a place of its own. While it is held, it is not made again.
+   * @throws as `Resolver.resolve`; LibraryError `E_NOT_FOUND` with the absent blobs as candidates, `E_INVALID`;
    *   ViewError
    */
   make(body: ViewBody): Promise<ViewAnswer> {
@@ -156,7 +165,7 @@ export class Views {
 
   async #make(
     lease: Lease,
-    { ref, layout = 'files', mode = 'symlink', path, holdSeconds }: ViewBody
+    { ref, layout = 'files', mode = 'symlink', path, holdSeconds, replace }: ViewBody
   ): Promise<ViewAnswer> {
     const { resolver, usage } = this.#deps
     const resolved = await resolver.resolve(ref)
@@ -165,27 +174,33 @@ export class Views {
       throw bad(`the managed view consists of links; name a "path" for the mode "${mode}"`)
     if (path !== undefined && holdSeconds !== undefined)
       throw bad('only the managed view can be held: leave out "path" or "holdSeconds"')
-    const { place, device } = path === undefined ? await this.#managed(manifestDigest, layout) : await this.#named(path)
+    const named = path === undefined ? undefined : await this.#named(path)
     const { model, own, warnings } = await this.#maker.prepare(resolved, manifestDigest, lease)
     usage.note(manifestDigest)
     const repo = model.manifest.annotations['svc.hf.repo'] === undefined ? formatRepoId(resolved) : undefined
-    const entry = { path: place, managed: path === undefined, manifestDigest, layout, mode }
-    const create = (): Promise<ViewAnswer> =>
+    const makeAt = ({ place, device }: ViewPlace): Promise<ViewAnswer> =>
       this.#maker.change(place, async () => {
-        if (holdSeconds !== undefined) this.#holds.hold(place, holdSeconds)
-        const view = await this.#create(model, entry, { repo, device })
+        const entry = { path: place, managed: named === undefined, manifestDigest, layout, mode }
+        const hold = (): void => {
+          if (holdSeconds !== undefined) this.#holds.hold(place, holdSeconds)
+        }
+        const isHeld = this.#holds.of(place).heldUntil !== undefined
+        if (isHeld) hold()
+        const view = await this.#create(model, entry, { repo, device, isHeld, mayReplace: replace })
+        hold()
         const { files, ...answer } = await answerOf(view)
         return {
           ref: resolved.ref,
           ...entry,
           ...this.#holds.of(place),
           ...answer,
-          files: files.map((file) => (file.kind === 'companion' && own.has(file.name) ? { ...file, own: true } : file)),
+          files: files.map((file) => (file.digest && own.has(file.name) ? { ...file, own: true } : file)),
           made: view.made,
           ...(warnings.length > 0 && { warnings: [...warnings] })
         }
       })
-    return mode === 'copy' ? this.#copies.run(undefined, create) : create()
+    if (named === undefined) return this.#makeManaged(model, layout, layout === 'hf' ? repo : undefined, makeAt)
+    return mode === 'copy' ? this.#copies.run(undefined, () => makeAt(named)) : makeAt(named)
   }
 
   /**
@@ -228,7 +243,7 @@ export class Views {
   /**
    * Removes a view, or with `ref` that model of a hub cache. If it is being made, that is cancelled instead, and an
    * earlier view stays.
-   * @throws DaemonError `E_NOT_FOUND`, `E_BAD_REQUEST` for a view that is held; ViewError `E_NOT_A_VIEW`; with `ref` as
+   * @throws LibraryError `E_NOT_FOUND`, `E_INVALID` for a view that is held; ViewError `E_NOT_A_VIEW`; with `ref` as
    *   `Resolver.resolve`
    */
   async remove(path: string, ref?: string): Promise<RemovedView> {
@@ -244,12 +259,12 @@ export class Views {
     return this.#maker.change(place, async () => {
       const { heldUntil } = this.#holds.of(place)
       if (heldUntil !== undefined)
-        throw bad(`a running command uses the view ${place} (svc exec); remove it when the command has ended`)
+        throw bad(`a running command uses the view ${place}; remove it when the command has ended`)
       const { record, isDamaged } = await this.#records.find(place)
       const removed = await this.#maker.remove(place, model)
       const isRecorded = record !== undefined || isDamaged
       if (!removed && (model !== undefined || !isRecorded))
-        throw new DaemonError('E_NOT_FOUND', `there is no view${ref === undefined ? '' : ` of ${ref}`} at ${place}`)
+        throw new LibraryError('E_NOT_FOUND', `there is no view${ref === undefined ? '' : ` of ${ref}`} at ${place}`)
       const left = model === undefined ? undefined : await this.#maker.read(place)
       if (isRecorded) await (left === undefined ? this.#records.remove(place) : this.#record(left))
       this.#changes++
@@ -258,9 +273,9 @@ export class Views {
   }
 
   /** Records the contents of a view. */
-  async #record({ path, manifestDigest: manifest, others, layout, mode }: View): Promise<void> {
+  async #record({ path, manifestDigest: manifest, others, companions, layout, mode }: View): Promise<void> {
     const device = (await deviceOf(dirname(path))) ?? ''
-    await this.#records.write({ path, manifest, others, layout, mode, device })
+    await this.#records.write({ path, manifest, others, companions, layout, mode, device })
   }
 
   close(): Promise<void> {
@@ -270,10 +285,16 @@ export class Views {
   async #create(
     model: ShownModel,
     entry: Making['entry'],
-    { repo, device }: { readonly repo: string | undefined; readonly device: string }
+    {
+      repo,
+      device,
+      isHeld,
+      mayReplace
+    }: { readonly device: string } & Pick<ViewOptions, 'repo' | 'isHeld' | 'mayReplace'>
   ): Promise<MadeView> {
     const { path, managed, layout, mode } = entry
     const bytesTotal = mode === 'copy' ? model.manifest.files.reduce((sum, { size }) => sum + size, 0) : 0
+    if (!managed) await this.#requireDisk(path, device)
     const making: Making = { entry, stop: new AbortController(), bytesDone: 0, bytesTotal }
     this.#making.set(path, making)
     this.#changes++
@@ -281,10 +302,16 @@ export class Views {
     // a hub cache keeps the models that are in it
     const inCache = before?.layout === 'hf' && layout === 'hf' ? [before.manifest, ...before.others] : []
     const others = [...new Set(inCache)].filter((digest) => digest !== model.manifestDigest)
-    if (!managed) await this.#records.write({ path, manifest: model.manifestDigest, others, layout, mode, device })
+    const companions = [
+      ...(model.companions ? [model.companions.digest] : []),
+      ...(inCache.length > 0 ? (before?.companions ?? []) : [])
+    ]
+    if (!managed)
+      await this.#records.write({ path, manifest: model.manifestDigest, others, companions, layout, mode, device })
     try {
       const onProgress = (bytes: number): void => void (making.bytesDone += bytes)
-      return await this.#maker.create(model, { path, layout, mode, repo }, { signal: making.stop.signal, onProgress })
+      const options = { path, layout, mode, repo, isHeld, mayReplace, keepsOthers: managed }
+      return await this.#maker.create(model, options, { signal: making.stop.signal, onProgress })
     } catch (error) {
       if (!managed) await (before === undefined ? this.#records.remove(path) : this.#records.write(before))
       throw error
@@ -292,6 +319,16 @@ export class Views {
       this.#making.delete(path)
       this.#changes++
     }
+  }
+
+  /** Another view may lie beneath, on a disk that comes back: it stays recorded. @throws LibraryError `E_INVALID` */
+  async #requireDisk(path: string, device: string): Promise<void> {
+    const { record } = await this.#records.find(path)
+    if (record === undefined || record.device === device || (await this.#read(path)) !== 'gone') return
+    throw bad(
+      `the view at ${JSON.stringify(path)} is on a disk that is not there now: mount it, or forget that view`,
+      'remove-view'
+    )
   }
 
   /** `gone` when none of our views is left there, `unknown` when that cannot be determined now. */
@@ -322,9 +359,27 @@ export class Views {
     return entries.map(({ name }) => name).filter((name) => MANAGED_NAME.test(name))
   }
 
-  async #managed(manifestDigest: Sha256Digest, layout: ViewBody['layout']): Promise<ViewPlace> {
-    await makeFolders(this.#folder, 0o700)
-    return { place: join(this.#folder, digestHex(manifestDigest) + (layout === 'hf' ? '-hf' : '')), device: '' }
+  /** @param repo the repository that a hub cache shows, if its name is a local one */
+  #makeManaged(
+    { manifestDigest, companions }: ShownModel,
+    layout: ViewLayout,
+    repo: string | undefined,
+    makeAt: (at: ViewPlace) => Promise<ViewAnswer>
+  ): Promise<ViewAnswer> {
+    const key = hash('sha256', JSON.stringify([companions?.digest, repo]))
+    const [first, own] = [digestHex(manifestDigest), `${digestHex(manifestDigest)}-${key}`]
+    const at = (name: string): ViewPlace => ({
+      place: join(this.#folder, name + (layout === 'hf' ? '-hf' : '')),
+      device: ''
+    })
+    return this.#maker.change(manifestDigest, async () => {
+      await makeFolders(this.#folder, 0o700)
+      if (existsSync(at(own).place)) return makeAt(at(own))
+      return makeAt(at(first)).catch((error: unknown) => {
+        if (!(error instanceof ViewError) || error.code !== 'E_TAKEN') throw error
+        return makeAt(at(own))
+      })
+    })
   }
 
   async #named(path: string): Promise<ViewPlace> {
@@ -340,31 +395,8 @@ export class Views {
   }
 }
 
-const bad = (message: string): DaemonError => new DaemonError('E_BAD_REQUEST', message)
-
-/** How long running commands hold managed views. */
-class ViewHolds {
-  /** In milliseconds of the monotonic clock, by the path of the view. */
-  readonly #until = new Map<string, number>()
-  readonly #clock: Clock
-
-  constructor(clock: Clock) {
-    this.#clock = clock
-  }
-
-  hold(place: string, seconds: number): void {
-    const until = this.#clock.monotonic() + seconds * 1000
-    this.#until.set(place, Math.max(until, this.#until.get(place) ?? 0))
-  }
-
-  of(place: string): { readonly heldUntil?: string } {
-    const until = this.#until.get(place)
-    const leftMs = until === undefined ? 0 : until - this.#clock.monotonic()
-    if (leftMs > 0) return { heldUntil: timestampOf(this.#clock, leftMs) }
-    this.#until.delete(place)
-    return {}
-  }
-}
+const bad = (message: string, advice?: AdvicePlain): LibraryError =>
+  new LibraryError('E_INVALID', message, { advice: advice && { to: advice } })
 
 /** The API's fields for a view: its files, and the one for a runtime to load if that is unambiguous. */
 async function answerOf(view: View): Promise<Pick<ViewAnswer, 'folder' | 'loads' | 'files'>> {

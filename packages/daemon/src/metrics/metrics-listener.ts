@@ -29,8 +29,8 @@ export function listenForMetrics(
       return sendBytes(request, response, await fresh(), { ...plain, 'Content-Type': EXPOSITION_TYPE })
     if (path !== '/healthz' && path !== '/readyz')
       return refuse(response, 404, 'E_NOT_FOUND', 'this port serves only /metrics, /healthz and /readyz')
-    const why = problem()
-    if (why !== undefined) return refuse(response, 503, 'E_INTERNAL', why)
+    // the log says what is there instead
+    if (problem() !== undefined) return refuse(response, 503, 'E_INTERNAL', 'the store is gone')
     if (path === '/readyz' && !isReady())
       return refuse(response, 503, 'E_SHUTTING_DOWN', 'the API is not ready: the daemon is starting or stopping')
     sendBytes(request, response, Buffer.from('ok\n'), plain)

@@ -56,11 +56,11 @@ export class ArtifactFiles {
     const { manifest } = awaited
     const { served } = this.#deps
     const demand = this.#deps.ways.swarm
-    const presence = served.files.isKnown(manifest) ? undefined : await demand?.presence(manifest)
+    const presence = served.files.isKnown(awaited) ? undefined : await demand?.presence(manifest)
     const isComing = presence !== undefined && presence.missing.length > 0
     if (isComing && !presence.isDescribed) return undefined
     if (isComing && !this.#offers(demand!, awaited)) return NONE
-    const files = isComing ? served.files.lacking(manifest) : served.files.of(manifest)
+    const files = isComing ? served.files.lacking(awaited) : served.files.of(awaited)
     return files.catch((error: unknown) => {
       if (lacksSpace(error)) throw error
       return NONE
@@ -100,7 +100,7 @@ export class ArtifactFiles {
     const { waiting, jobs } = this.#deps
     if (by !== undefined) {
       const mayRead = async (): Promise<boolean> => (await by.hasGiven(file.digest)) && reading.mayRead()
-      return (_, client) => waiting.open(file, followed(jobs, by.job), client, { ...reading, mayRead, waitMs: 0 })
+      return (_, client) => waiting.open(file, followed(jobs, by.id), client, { ...reading, mayRead, waitMs: 0 })
     }
     const demand = this.#deps.ways.swarm
     if (demand === undefined || !this.#offers(demand, awaited)) return undefined

@@ -15,10 +15,14 @@ export class DayBudget {
   /** By the number of the slot; at most one day's. */
   readonly #slots = new Map<number, number>()
 
-  /** @param nowMs a monotonic clock */
-  constructor(limitBytes: number, nowMs: () => number) {
+  readonly #onSpent: (limitBytes: number) => void
+  #toldSlot: number | undefined
+
+  /** @param nowMs a monotonic clock. @param onSpent called when something is refused, at most once a minute */
+  constructor(limitBytes: number, nowMs: () => number, onSpent: (limitBytes: number) => void = () => undefined) {
     this.#limitBytes = limitBytes
     this.#nowMs = nowMs
+    this.#onSpent = onSpent
   }
 
   spentBytes(): number {
@@ -31,8 +35,17 @@ export class DayBudget {
     return spent
   }
 
-  get isSpent(): boolean {
-    return this.spentBytes() >= this.#limitBytes
+  /** Whether nothing more may be spent. */
+  isSpent(): boolean {
+    return this.#refuses(1)
+  }
+
+  #refuses(bytes: number): boolean {
+    if (this.spentBytes() + bytes <= this.#limitBytes) return false
+    const slot = this.#slot()
+    if (this.#toldSlot !== slot) this.#onSpent(this.#limitBytes)
+    this.#toldSlot = slot
+    return true
   }
 
   /** Spends bytes that are fetched already, even beyond the limit: their number was not known before. */
@@ -43,7 +56,7 @@ export class DayBudget {
 
   /** @returns undefined, without spending anything, if that would exceed the limit */
   trySpend(bytes: number): Spending | undefined {
-    if (this.spentBytes() + bytes > this.#limitBytes) return undefined
+    if (this.#refuses(bytes)) return undefined
     const slot = this.#slot()
     this.spend(bytes)
     let leftBytes = bytes

@@ -2,6 +2,7 @@ import type { Job } from '@svc/client/protocol'
 import type { Clock, Timer } from '@svc/internal-clock'
 import { LRUCache } from 'lru-cache'
 import { HostShares } from '../http/host-shares.ts'
+import type { Log } from '../library/log.ts'
 import type { Arrival } from './arriving-blob.ts'
 import type { DayBudget, Spending } from './day-budget.ts'
 import { HostUse } from './host-use.ts'
@@ -22,6 +23,7 @@ export interface DemandJobsDeps {
   readonly clock: Clock
   readonly day: DayBudget
   readonly timeoutMs: number
+  readonly log: Pick<Log, 'info'>
 }
 
 export interface Way {
@@ -198,6 +200,7 @@ export class DemandJobs {
     } catch (error) {
       this.#close(demanded.key, open)
       spending?.giveBack(Infinity)
+      tellOwner(this.#deps.log, error, { asked: demanded.key })
       throw toNotNow(demanded.way, error)
     }
   }
@@ -244,12 +247,19 @@ function leastWanted(held: ReadonlySet<Open>): Open {
   return [...held].reduce((least, open) => (wanted(open) < wanted(least) ? open : least))
 }
 
-/** The error for a client whose request could not be met. */
+/** The error for a client whose request could not be met; it does not learn why. */
 export function toNotNow({ source }: Way, error: unknown): NotNowError {
   if (error instanceof NotNowError) return error
-  const { code, message } = error as { code?: unknown; message: string }
+  const { code } = error as { code?: unknown }
   if (code === 'E_RATE_LIMITED') return later('the limit of bytes that are fetched at once is reached', 30)
-  return new NotNowError(503, 'E_SOURCE_UNAVAILABLE', `${source} did not send it: ${message}`, 30)
+  return new NotNowError(503, 'E_SOURCE_UNAVAILABLE', `it cannot be had from ${source} now`, 30)
+}
+
+/** Tells the owner why a client got nothing, which {@link toNotNow} leaves out. Failed jobs are logged anyway. */
+export function tellOwner(log: Pick<Log, 'info'>, error: unknown, about: Readonly<Record<string, unknown>>): void {
+  if (error instanceof NotNowError) return
+  const { code, message } = error as { code?: unknown; message: string }
+  log.info({ ...about, code, reason: message }, 'a client of the mirror was refused')
 }
 
 /** Options of a cache whose entries end after some time, by our clock. */

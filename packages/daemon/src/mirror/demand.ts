@@ -2,8 +2,8 @@ import type { BlobReader, DiskBlobStore } from '@svc/cas'
 import type { Clock } from '@svc/internal-clock'
 import type { OnDemandConfig } from '../config/config.ts'
 import { HostShares } from '../http/host-shares.ts'
+import type { Log } from '../library/log.ts'
 import type { WantedBlobs } from '../library/wanted-blobs.ts'
-import type { Log } from '../log.ts'
 import { ArrivingBlob, type ArrivingOptions } from './arriving-blob.ts'
 import { DayBudget } from './day-budget.ts'
 import { DemandJobs, type Visit } from './demand-jobs.ts'
@@ -65,9 +65,12 @@ export class Demand {
     this.log = log
     this.clock = clock
     this.config = config
-    this.day = new DayBudget(config?.bytesPerDay ?? 0, nowMs)
+    this.day = new DayBudget(config?.bytesPerDay ?? 0, nowMs, (limitBytes) =>
+      log.info({ limitBytes }, 'clients of the mirrors get no more today: [mirror] on_demand_bytes are spent')
+    )
     this.reads = new HostQueue(READS, nowMs, () => later('others are being served first', 5))
-    if (config !== undefined) this.jobs = new DemandJobs({ jobs, day: this.day, timeoutMs: config.timeoutMs, clock })
+    if (config !== undefined)
+      this.jobs = new DemandJobs({ jobs, day: this.day, timeoutMs: config.timeoutMs, clock, log })
   }
 
   figures() {

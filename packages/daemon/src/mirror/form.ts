@@ -1,12 +1,12 @@
 import type { IncomingMessage } from 'node:http'
-import { jsonShape } from '@svc/internal-http'
+import { jsonExcess } from '@svc/internal-http'
 import { BodyError, readRequestBody } from '../http/body.ts'
 
 /** Enough for 1,000 long paths; the hub's clients request fewer. */
 const MAX_BODY_BYTES = 256 << 10
 const MAX_PATHS = 1_000
 /** An object with a list and a few other fields. */
-const BOUNDS = { depth: 4, strings: MAX_PATHS + 16 }
+const BOUNDS = { depth: 4, values: MAX_PATHS + 16, keys: 16 }
 
 /**
  * The list `paths` in a body, JSON or a form as the hub's clients send it, without duplicates; undefined when it is
@@ -33,14 +33,13 @@ function fewFields(): (part: Uint8Array) => boolean {
   let ampersands = 0
   return (part) => {
     for (let at = part.indexOf(AMPERSAND); at >= 0; at = part.indexOf(AMPERSAND, at + 1))
-      if (++ampersands > BOUNDS.strings) return false
+      if (++ampersands > BOUNDS.values) return false
     return true
   }
 }
 
 function pathsOfJson(text: string): readonly string[] | undefined {
-  const { depth, strings } = jsonShape(text, BOUNDS)
-  if (depth > BOUNDS.depth || strings > BOUNDS.strings) return undefined
+  if (jsonExcess(text, BOUNDS) !== undefined) return undefined
   try {
     const { paths } = JSON.parse(text) as { paths?: unknown }
     return Array.isArray(paths) && paths.every((path) => typeof path === 'string') ? paths : undefined

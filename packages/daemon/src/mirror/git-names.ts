@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto'
 import { Gate } from '@svc/internal-concurrency'
 import type { Sha256Digest } from '@svc/ref'
 import { LRUCache } from 'lru-cache'
@@ -28,9 +27,5 @@ export class GitNames {
   }
 }
 
-async function nameOf({ sizeBytes, bytes, path }: ServedFile): Promise<string> {
-  const head = `blob ${sizeBytes}\0`
-  const name =
-    bytes === undefined ? await hashFile(path, 'sha1', head) : createHash('sha1').update(head).update(bytes).digest()
-  return name.toString('hex')
-}
+const nameOf = async ({ sizeBytes, path }: ServedFile): Promise<string> =>
+  (await hashFile(path, 'sha1', `blob ${sizeBytes}\0`)).toString('hex')

@@ -3,9 +3,12 @@ import type { Job } from '@svc/client/protocol'
 import { LRUCache } from 'lru-cache'
 import type { UpstreamFile, UpstreamRepo } from '../library/upstream-repo.ts'
 import type { Demand, WaitingClient } from './demand.ts'
-import { keptFor, toNotNow, type Visit, type Way } from './demand-jobs.ts'
+import { keptFor, tellOwner, toNotNow, type Visit, type Way } from './demand-jobs.ts'
 import { type LookFor, Lookups } from './lookups.ts'
 import { NotNowError, type Upstream } from './upstream.ts'
+
+/** Errors of a source that sends other bytes than it lists, or lists what cannot be. */
+const REFUSED: readonly unknown[] = ['E_NOT_IMPORTABLE', 'E_BAD_LISTING']
 
 /** Some official clients wait only ten seconds for the head of a response. */
 export const ANSWER_MS = 8_000
@@ -62,7 +65,8 @@ export class HubDemand {
     this.#demand = demand
     this.#jobs = demand.jobs
     this.#upstream = upstream
-    this.#lookups = new Lookups({ upstream, day: demand.day, queue: demand.reads, nowMs: demand.nowMs })
+    const { day, reads: queue, log, nowMs } = demand
+    this.#lookups = new Lookups({ upstream, day, queue, log, nowMs })
     this.#named = new LRUCache({ max: MAX_NAMED, ...keptFor(NAMED_MS, demand.nowMs) })
   }
 
@@ -138,6 +142,7 @@ export class HubDemand {
 
   async #visit(repo: UpstreamRepo, { name }: UpstreamFile, host: string): Promise<Visit> {
     const { quant } = await this.#upstream.artifactOf(repo, name).catch((error: unknown) => {
+      tellOwner(this.#demand.log, error, { repo: repo.repo, name })
       throw toNotNow(HUB, error)
     })
     const start = async (): Promise<Job> => {
@@ -161,8 +166,9 @@ export class HubDemand {
         return await this.#upstream.read(repo, file.name)
       } catch (error) {
         // a source that sends other bytes than it lists would do so again
-        if ((error as { code?: unknown }).code === 'E_NOT_IMPORTABLE') this.#jobs.fail(key, HUB, error as Error)
+        if (REFUSED.includes((error as { code?: unknown }).code)) this.#jobs.fail(key, HUB, error as Error)
         else spending.giveBack(Infinity)
+        tellOwner(this.#demand.log, error, { repo: repo.repo, name: file.name })
         throw toNotNow(HUB, error)
       }
     })

@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache'
-import { modifiedAt } from '../library/artifact-record.ts'
+import { companionsUnder, modifiedAt } from '../library/artifact-record.ts'
 import type { ArtifactState } from '../library/artifacts.ts'
 import { upstreamName } from '../library/origin.ts'
 import type { LeftOut, UpstreamFile, UpstreamRepo } from '../library/upstream-repo.ts'
@@ -87,8 +87,12 @@ export class HubRevisions {
     const commit = first.source.revision!
     const states = all.filter(({ source }) => source.revision === commit)
     const lists: (readonly ServedFile[])[] = []
-    for (const { manifestDigest: manifest, source } of states)
-      lists.push((await this.#files.of({ name: source.repo!, manifest })) ?? NONE)
+    for (const state of states) {
+      // those for which the rule was checked
+      const companions = companionsUnder(state)
+      const shown = { manifest: state.manifestDigest, companions }
+      lists.push((await this.#files.of({ name: state.source.repo!, ...shown })) ?? NONE)
+    }
     const key = `${repo.toLowerCase()} ${commit}`
     const known = this.#known.get(key)
     if (known !== undefined && same(known.states, states) && same(known.lists, lists)) return known

@@ -1,7 +1,8 @@
 import { LRUCache } from 'lru-cache'
-import type { LookOptions, UpstreamRepo } from '../library/upstream-repo.ts'
+import type { Log } from '../library/log.ts'
+import { type LookOptions, UnimportableListingError, type UpstreamRepo } from '../library/upstream-repo.ts'
 import type { DayBudget } from './day-budget.ts'
-import { keptFor } from './demand-jobs.ts'
+import { keptFor, tellOwner } from './demand-jobs.ts'
 import type { HostQueue } from './host-queue.ts'
 import { dayIsSpent, heapBytesOf, NotNowError, type Upstream } from './upstream.ts'
 
@@ -15,7 +16,14 @@ const MAX_ABSENT = 1_000
 const MAX_KNOWN_BYTES = 16 << 20
 
 /** Errors after which the repository does not exist for clients of the mirror. */
-const ABSENT_CODES: readonly unknown[] = ['E_UNKNOWN_REF', 'E_SOURCE_FORBIDDEN', 'E_BAD_REQUEST']
+const ABSENT_CODES: readonly unknown[] = [
+  'E_UNKNOWN_REF',
+  'E_SOURCE_FORBIDDEN',
+  'E_BAD_REQUEST',
+  'E_INVALID',
+  'E_NOT_IMPORTABLE',
+  'E_BAD_LISTING'
+]
 
 export interface LookFor extends Omit<LookOptions, 'onBytes'> {
   readonly repo: string
@@ -28,6 +36,7 @@ export interface LookupsDeps {
   /** Pays for the bytes of listings and plans. */
   readonly day: DayBudget
   readonly queue: HostQueue
+  readonly log: Pick<Log, 'info'>
   /** A monotonic clock. */
   readonly nowMs: () => number
 }
@@ -37,15 +46,17 @@ export class Lookups {
   readonly #upstream: Pick<Upstream, 'look'>
   readonly #day: DayBudget
   readonly #queue: HostQueue
+  readonly #log: Pick<Log, 'info'>
   readonly #known: LRUCache<string, UpstreamRepo>
   readonly #absent: LRUCache<string, 'absent' | NotNowError>
   readonly #looking = new Map<string, Promise<UpstreamRepo | undefined>>()
   #total = 0
 
-  constructor({ upstream, day, queue, nowMs }: LookupsDeps) {
+  constructor({ upstream, day, queue, log, nowMs }: LookupsDeps) {
     this.#upstream = upstream
     this.#day = day
     this.#queue = queue
+    this.#log = log
     this.#known = new LRUCache({
       maxSize: MAX_KNOWN_BYTES,
       sizeCalculation: (repo) => heapBytesOf(repo),
@@ -74,7 +85,7 @@ export class Lookups {
   }
 
   async #ask(key: string, wanted: LookFor): Promise<UpstreamRepo | undefined> {
-    if (this.#day.isSpent) throw dayIsSpent()
+    if (this.#day.isSpent()) throw dayIsSpent()
     this.#total++
     const onBytes = (bytes: number): void => this.#day.spend(bytes)
     try {
@@ -83,18 +94,19 @@ export class Lookups {
       this.#known.set(key, found)
       return found
     } catch (error) {
-      const { code, message } = error as { code?: unknown; message: string }
+      const { code } = error as { code?: unknown }
+      if (code !== 'E_UNKNOWN_REF') tellOwner(this.#log, error, { repo: wanted.repo, revision: wanted.revision })
+      if (error instanceof UnimportableListingError) {
+        const never = new NotNowError(404, error.code, error.message)
+        this.#absent.set(key, never)
+        throw never
+      }
       if (ABSENT_CODES.includes(code)) {
         this.#absent.set(key, 'absent')
         return undefined
       }
-      if (code === 'E_NOT_IMPORTABLE') {
-        const never = new NotNowError(404, code, message)
-        this.#absent.set(key, never)
-        throw never
-      }
       const [status, wait] = code === 'E_RATE_LIMITED' ? ([429, 30] as const) : ([503, 10] as const)
-      const notNow = new NotNowError(status, 'E_SOURCE_UNAVAILABLE', `the hub cannot be asked now: ${message}`, wait)
+      const notNow = new NotNowError(status, 'E_SOURCE_UNAVAILABLE', 'the hub cannot be asked now', wait)
       this.#absent.set(key, notNow, { ttl: UNAVAILABLE_MS })
       throw notNow
     }

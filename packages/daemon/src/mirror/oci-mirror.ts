@@ -7,6 +7,7 @@ import { HARDENING, sendBytes } from '../http/guarded-listener.ts'
 import { futureQuant, storedConfigQuant } from '../library/config-quant.ts'
 import type { Documents } from '../library/documents.ts'
 import { readSmallBlob } from '../library/small-blob.ts'
+import type { ArtifactFolder } from '../library/view-maker.ts'
 import { ArtifactFiles, type FilesOf } from './artifact-files.ts'
 import type { WaitingClient } from './demand.ts'
 import { clientOf } from './send-file.ts'
@@ -24,16 +25,13 @@ export interface OciMirrorDeps extends FilesOf {
 }
 
 interface Packed {
-  readonly artifact: Sha256Digest
+  readonly artifact: ArtifactFolder
   readonly image: PackedImage
   readonly files: ReadonlyMap<Sha256Digest, ServedFile>
-  /** The configuration, and the licence texts from a manifest. */
-  readonly small: ReadonlyMap<Sha256Digest, Uint8Array>
 }
 
 /** An artifact that is not complete. */
-interface Coming {
-  readonly manifest: Sha256Digest
+interface Coming extends ArtifactFolder {
   /** Undefined while unknown. */
   readonly quant: string | undefined
   readonly presence: Presence
@@ -50,7 +48,7 @@ export class OciMirror {
   readonly #deps: OciMirrorDeps
   readonly #served: ServedModels
   readonly #files: ArtifactFiles
-  /** By manifest digest and name, since the OCI manifest contains the name. */
+  /** By manifest, companions and name, since the OCI manifest contains the name. */
   readonly #packed = new LRUCache<string, { readonly packed: Promise<Packed>; readonly isLacking: boolean }>({
     max: MAX_PACKED
   })
@@ -82,14 +80,27 @@ export class OciMirror {
     const [, name, what, wanted] = /^\/v2\/([^/]+\/[^/]+)\/(manifests|blobs)\/([A-Za-z0-9_.:+-]+)$/.exec(path) ?? []
     if (name === undefined || wanted === undefined) return absent(response, 'NAME_UNKNOWN')
     if (what === 'blobs') return this.#blob(request, response, name, wanted)
-    for await (const { artifact, image } of this.#walk(name, wanted, clientOf(request, response))) {
+    const image = await this.#imageOf(name, wanted, clientOf(request, response))
+    if (image === undefined) return absent(response, 'MANIFEST_UNKNOWN')
+    const { digest, mediaType, bytes } = image
+    const headers = { ...version, 'Content-Type': mediaType, 'Docker-Content-Digest': digest, ETag: `"${digest}"` }
+    sendBytes(request, response, bytes, headers)
+  }
+
+  /** Asked once more where the answer has changed meanwhile: companions arrive with the last byte of a model. */
+  async #imageOf(
+    name: string,
+    wanted: string,
+    client: WaitingClient,
+    again = true
+  ): Promise<PackedImage['manifest'] | undefined> {
+    let hasChanged = false
+    for await (const { artifact, image } of this.#walk(name, wanted, client)) {
       if (isDigest(wanted) && image.manifest.digest !== wanted) continue
-      if (!(await this.#mayGive(name, artifact))) continue
-      const { digest, mediaType, bytes } = image.manifest
-      const headers = { ...version, 'Content-Type': mediaType, 'Docker-Content-Digest': digest, ETag: `"${digest}"` }
-      return sendBytes(request, response, bytes, headers)
+      if (await this.#mayGive(name, artifact)) return image.manifest
+      hasChanged = true
     }
-    absent(response, 'MANIFEST_UNKNOWN')
+    return hasChanged && again ? this.#imageOf(name, wanted, client, false) : undefined
   }
 
   async #blob(request: IncomingMessage, response: ServerResponse, name: string, wanted: string): Promise<void> {
@@ -97,7 +108,7 @@ export class OciMirror {
     if (digest === undefined) return absent(response, 'DIGEST_INVALID')
     const headers = { ...HARDENING, 'Docker-Content-Digest': digest }
     const send = (): Promise<'sent' | 'gone' | 'absent'> => this.#send(request, response, name, digest, headers)
-    // if the view is gone, its cached facts are discarded: the second attempt finds the current ones
+    // what has changed meanwhile, or lost its view, is no longer remembered: the second attempt finds the current one
     const first = await send()
     if (first === 'sent' || (first === 'gone' && (await send()) === 'sent')) return
     absent(response, 'BLOB_UNKNOWN')
@@ -113,19 +124,21 @@ export class OciMirror {
     const client = clientOf(request, response)
     let result: 'gone' | 'absent' = 'absent'
     let notNow: NotNowError | undefined
-    for await (const { artifact, files, small } of this.#walk(name, digest, client, true)) {
+    for await (const { artifact, image, files } of this.#walk(name, digest, client, true)) {
       const mayGive = (): Promise<boolean> => this.#mayGive(name, artifact)
-      const bytes = small.get(digest)
-      if (bytes !== undefined) {
-        if (!(await mayGive())) continue
-        sendBytes(request, response, bytes, { ...headers, 'Content-Type': 'application/octet-stream' })
+      if (image.config.digest === digest) {
+        if (!(await mayGive())) {
+          result = 'gone'
+          continue
+        }
+        sendBytes(request, response, image.config.bytes, { ...headers, 'Content-Type': 'application/octet-stream' })
         return 'sent'
       }
       const file = files.get(digest)
       if (file === undefined) continue
       try {
         const options = { headers, etag: `"${digest}"`, mayGive, inParts: false }
-        if (await this.#files.send(request, response, { name, manifest: artifact, file }, options)) return 'sent'
+        if (await this.#files.send(request, response, { name, ...artifact, file }, options)) return 'sent'
       } catch (error) {
         if (!(error instanceof NotNowError)) throw error
         // another artifact with the same file may be luckier
@@ -142,9 +155,9 @@ export class OciMirror {
   async #tags(request: IncomingMessage, response: ServerResponse, name: string): Promise<void> {
     const members = [...(await this.#served.named(name, DOOR))]
     const demand = this.#deps.ways.swarm
-    for (const manifest of demand === undefined ? [] : await this.#served.awaited(name, DOOR))
-      if (demand?.offers({ name, manifest }) && (await demand.presence(manifest))?.isDescribed)
-        members.push({ quant: await this.#quantOf(manifest), manifest })
+    for (const awaited of demand === undefined ? [] : await this.#served.awaited(name, DOOR))
+      if (demand?.offers(awaited) && (await demand.presence(awaited.manifest))?.isDescribed)
+        members.push({ ...awaited, quant: await this.#quantOf(awaited.manifest) })
     const named = members.map((member) => ({ ...member, name }))
     const tags = new Set([...(await this.#served.shown(named, DOOR))].map(({ quant }) => quant))
     if (tags.size === 0) return absent(response, 'NAME_UNKNOWN')
@@ -161,35 +174,33 @@ export class OciMirror {
     const demand = this.#deps.ways.swarm
     const members = await this.#served.named(name, DOOR)
     const coming: Coming[] = []
-    for (const { quant, manifest } of members) {
+    for (const { quant, manifest, companions } of members) {
       if (tag !== undefined && quant !== tag) continue
       const ref = `${name}:${quant}`
-      const isKnown = this.#known(ref, manifest, false) !== undefined
+      const shown = { manifest, companions }
+      const isKnown = this.#known(ref, shown, false) !== undefined
       const presence = isKnown ? undefined : await demand?.presence(manifest)
       if (presence !== undefined && presence.missing.length > 0) {
-        coming.push({ quant, manifest, presence, isNamed: true })
+        coming.push({ quant, ...shown, presence, isNamed: true })
         continue
       }
-      const found = await this.#pack(ref, manifest, false).catch((error: unknown) => {
-        if (lacksSpace(error)) throw error
-        return undefined
-      })
+      const found = await this.#packIfPossible(ref, shown, false)
       if (found !== undefined) yield found
     }
     if (demand === undefined) return
     coming.push(...(await this.#awaited(name, tag, members, demand)))
     yield* asTheyCome(
       coming.map(async (each) => {
-        const { manifest, presence, isNamed } = each
+        const { manifest, companions, presence, isNamed } = each
         const mayStart = isMeant(each, coming, wanted, isBlob)
         // only a client that has seen its descriptor can request a blob that is no file of a manifest
         if (isBlob && !mayStart && !presence.isDescribed) return undefined
-        if (!(await demand.described({ name, manifest }, presence, mayStart, client))) return undefined
+        if (!(await demand.described({ name, manifest, companions }, presence, mayStart, client))) return undefined
         const quant = isNamed ? each.quant! : await this.#quantOf(manifest)
         if (tag !== undefined && quant !== tag) return undefined
         if (isTaken(members, { quant, manifest }) && !(tag === undefined && demand.isUnderWay(manifest)))
           return undefined
-        return this.#pack(`${name}:${quant}`, manifest, true)
+        return this.#packIfPossible(`${name}:${quant}`, { manifest, companions }, true)
       })
     )
   }
@@ -202,30 +213,38 @@ export class OciMirror {
     demand: SwarmDemand
   ): Promise<Coming[]> {
     const awaited: Coming[] = []
-    for (const manifest of await this.#served.awaited(name, DOOR)) {
+    for (const { manifest, companions } of await this.#served.awaited(name, DOOR)) {
       if (members.some((member) => member.manifest === manifest)) continue
       const presence = await demand.presence(manifest)
       if (presence === undefined) continue
       const quant = await futureQuant(this.#deps.store, presence)
       if (tag !== undefined && (quant === undefined ? !isQuant(tag) : quant !== tag)) continue
       if (isTaken(members, { quant, manifest }) && !demand.isUnderWay(manifest)) continue
-      awaited.push({ quant, manifest, presence, isNamed: false })
+      awaited.push({ quant, manifest, companions, presence, isNamed: false })
     }
     return awaited
   }
 
-  #known(ref: string, manifest: Sha256Digest, mayLack: boolean): Promise<Packed> | undefined {
-    const key = `${manifest} ${ref}`
+  /** Undefined for a model that cannot be shown: others of the name are given all the same. */
+  #packIfPossible(ref: string, shown: ArtifactFolder, isLacking: boolean): Promise<Packed | undefined> {
+    return this.#pack(ref, shown, isLacking).catch((error: unknown) => {
+      if (lacksSpace(error)) throw error
+      return undefined
+    })
+  }
+
+  #known(ref: string, shown: ArtifactFolder, mayLack: boolean): Promise<Packed> | undefined {
+    const key = keyOf(ref, shown)
     const known = this.#packed.get(key)
     return known === undefined || (known.isLacking && !mayLack) ? undefined : known.packed
   }
 
   /** With `isLacking`, only from the names and sizes in the manifest: the result is the same, byte for byte. */
-  #pack(ref: string, manifest: Sha256Digest, isLacking: boolean): Promise<Packed> {
-    const known = this.#known(ref, manifest, isLacking)
+  #pack(ref: string, shown: ArtifactFolder, isLacking: boolean): Promise<Packed> {
+    const known = this.#known(ref, shown, isLacking)
     if (known !== undefined) return known
-    const key = `${manifest} ${ref}`
-    const packed = this.#packNow(ref, manifest, isLacking)
+    const key = keyOf(ref, shown)
+    const packed = this.#packNow(ref, shown, isLacking)
     this.#packed.set(key, { packed, isLacking })
     packed.catch(() => {
       if (this.#packed.peek(key)?.packed === packed) this.#packed.delete(key)
@@ -234,8 +253,8 @@ export class OciMirror {
   }
 
   /** Asked right before the head is sent. */
-  async #mayGive(name: string, artifact: Sha256Digest): Promise<boolean> {
-    return (await this.#served.shown([{ name, manifest: artifact }], DOOR)).size === 1
+  async #mayGive(name: string, artifact: ArtifactFolder): Promise<boolean> {
+    return (await this.#served.shown([{ name, ...artifact }], DOOR)).size === 1
   }
 
   #forget(manifest: Sha256Digest): void {
@@ -243,16 +262,15 @@ export class OciMirror {
     for (const key of this.#packed.keys()) if (key.startsWith(manifest)) this.#packed.delete(key)
   }
 
-  async #packNow(ref: string, digest: Sha256Digest, isLacking: boolean): Promise<Packed> {
+  async #packNow(ref: string, shown: ArtifactFolder, isLacking: boolean): Promise<Packed> {
     const { packArtifact } = await import('@svc/oci')
     const { store, documents } = this.#deps
+    const { manifest: digest } = shown
     const manifest = await documents.manifest(digest)
     if (manifest === undefined) throw new Error(`the manifest ${digest} is not here`)
     const config = manifest.files.find(({ kind }) => kind === 'config')
     const facts = config === undefined ? undefined : await readSmallBlob(store, config.digest, MAX_MODEL_CONFIG_BYTES)
-    // packing adds the licence texts from the annotations itself
-    const found = await (isLacking ? this.#served.files.lacking(digest) : this.#served.files.of(digest))
-    const files = found.filter(({ bytes }) => bytes === undefined)
+    const files = await (isLacking ? this.#served.files.lacking(shown) : this.#served.files.of(shown))
     const image = packArtifact({
       files,
       manifestDigest: digest,
@@ -260,12 +278,7 @@ export class OciMirror {
       ref,
       model: facts === undefined ? undefined : parseModelConfig(facts)
     })
-    const small = new Map<Sha256Digest, Uint8Array>([[image.config.digest, image.config.bytes]])
-    for (const { content } of image.layers) {
-      const [first] = content.segments
-      if (first instanceof Uint8Array) small.set(content.digest, first)
-    }
-    return { artifact: digest, image, small, files: new Map(files.map((file) => [file.digest, file])) }
+    return { artifact: shown, image, files: new Map(files.map((file) => [file.digest, file])) }
   }
 
   async #quantOf(digest: Sha256Digest): Promise<string> {
@@ -274,6 +287,8 @@ export class OciMirror {
     return storedConfigQuant(store, manifest ?? { files: [] })
   }
 }
+
+const keyOf = (ref: string, { manifest, companions }: ArtifactFolder): string => `${manifest} ${companions} ${ref}`
 
 /** Whether a request for `wanted` may start a fetch: only if it means exactly one pending artifact. */
 function isMeant(each: Coming, all: readonly Coming[], wanted: string, isBlob: boolean): boolean {

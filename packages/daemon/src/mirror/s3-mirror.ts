@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Clock } from '@svc/internal-clock'
 import { Gate } from '@svc/internal-concurrency'
-import { digestBytes, digestHex, type Sha256Digest } from '@svc/ref'
+import { digestBytes, digestHex } from '@svc/ref'
 import { S3_KEYS, type S3Keys } from '../config/s3-keys.ts'
 import { HARDENING } from '../http/guarded-listener.ts'
 import { blobAnswer } from '../http/range.ts'
@@ -15,7 +15,7 @@ import { formatPage, type ListedObject, type ListPage, type ListQuery, listPage,
 import { clientOf } from './send-file.ts'
 import type { ServedFile } from './served-files.ts'
 import { type NamedMember, notNowOf, type ServedModels, sorted } from './served-models.ts'
-import { HOLD_MS } from './swarm-demand.ts'
+import { type Awaited, HOLD_MS } from './swarm-demand.ts'
 
 const LISTED_AT_ONCE = 2
 /** How often a page is rebuilt because a model in it was withheld meanwhile. */
@@ -93,8 +93,8 @@ export class S3Mirror {
     for (let tries = 0; tries < MAX_TRIES; tries++) {
       const named = await this.#served.allNamed(DOOR)
       const coming: NamedMember[] = []
-      for (const { name, manifest } of await this.#served.allAwaited(DOOR)) {
-        const member = await this.#comingMember(name, manifest)
+      for (const awaited of await this.#served.allAwaited(DOOR)) {
+        const member = await this.#comingMember(awaited)
         if (member !== undefined) coming.push(member)
       }
       const page = await listPage(query, sorted(named, coming), (member) => this.#objectsOf(member))
@@ -105,19 +105,20 @@ export class S3Mirror {
   }
 
   /** An artifact that will get a name; undefined while its quant is unknown. */
-  async #comingMember(name: string, manifest: Sha256Digest): Promise<NamedMember | undefined> {
+  async #comingMember({ name, manifest, companions }: Awaited): Promise<NamedMember | undefined> {
     const presence = await this.#deps.ways.swarm?.presence(manifest)
     const quant = presence && (await futureQuant(this.#deps.store, presence))
     if (quant === undefined) return undefined
-    return { name, manifest, quant, modifiedAt: await this.#served.modifiedAt(manifest), prefix: `${name}/${quant}/` }
+    const modifiedAt = await this.#served.modifiedAt(manifest)
+    return { name, manifest, companions, quant, modifiedAt, prefix: `${name}/${quant}/` }
   }
 
   /** The artifact that has a name, else one that will get it. */
   async #member(name: string, quant: string): Promise<NamedMember | undefined> {
     const named = (await this.#served.named(name, DOOR)).find((each) => each.quant === quant)
     if (named !== undefined) return { ...named, name, prefix: `${name}/${quant}/` }
-    for (const manifest of await this.#served.awaited(name, DOOR)) {
-      const member = await this.#comingMember(name, manifest)
+    for (const awaited of await this.#served.awaited(name, DOOR)) {
+      const member = await this.#comingMember(awaited)
       if (member?.quant === quant) return member
     }
     return undefined
@@ -129,10 +130,9 @@ export class S3Mirror {
     const demand = this.#deps.ways.swarm
     if (demand === undefined) return
     const named = await this.#served.named(name, DOOR)
-    const manifests = [...named.map(({ manifest }) => manifest), ...(await this.#served.awaited(name, DOOR))]
-    for (const manifest of manifests) {
-      const presence = this.#served.files.isKnown(manifest) ? undefined : await demand.presence(manifest)
-      if (presence?.isDescribed === false) await demand.described({ name, manifest }, presence, mayStart, client)
+    for (const shown of [...named, ...(await this.#served.awaited(name, DOOR))]) {
+      const presence = this.#served.files.isKnown(shown) ? undefined : await demand.presence(shown.manifest)
+      if (presence?.isDescribed === false) await demand.described({ ...shown, name }, presence, mayStart, client)
     }
   }
 
@@ -167,16 +167,17 @@ export class S3Mirror {
   #send(
     request: IncomingMessage,
     response: ServerResponse,
-    { name, manifest, modifiedAt }: NamedMember,
+    { name, manifest, companions, modifiedAt }: NamedMember,
     file: ServedFile
   ): Promise<boolean> {
     const version = { etag: etagOf(file), modifiedAt: timeOf(modifiedAt) }
     const isWhole = blobAnswer(request, version, file.sizeBytes).status === 200
     const asksForSum = `${request.headers['x-amz-checksum-mode']}`.toUpperCase() === 'ENABLED'
     const headers = { ...HARDENING, ...(isWhole && asksForSum && checksumOf(file)) }
-    const mayGive = async (): Promise<boolean> => (await this.#served.shown([{ name, manifest }], DOOR)).size === 1
+    const shown = { name, manifest, companions }
+    const mayGive = async (): Promise<boolean> => (await this.#served.shown([shown], DOOR)).size === 1
     const options = { headers, mayGive, refuse: refuseAsS3, inParts: !isWhole, ...version }
-    return this.#files.send(request, response, { name, manifest, file }, options)
+    return this.#files.send(request, response, { ...shown, file }, options)
   }
 }
 

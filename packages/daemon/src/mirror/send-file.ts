@@ -34,15 +34,12 @@ export async function sendFile(
   file: ServedFile,
   { store, mayGive, refuse: refuseHere = refuse, ...options }: SendOptions
 ): Promise<boolean> {
-  const reader = await (file.isBlob
-    ? store.open(file.digest)
-    : file.bytes === undefined
-      ? openUnpacked(file)
-      : Promise.resolve(readerOf(file.bytes, file.digest))
-  ).catch((error: { code?: unknown }) => {
-    if (error.code === 'E_NOT_FOUND' || error.code === 'ENOENT') return undefined
-    throw error
-  })
+  const reader = await (file.isBlob ? store.open(file.digest) : openUnpacked(file)).catch(
+    (error: { code?: unknown }) => {
+      if (error.code === 'E_NOT_FOUND' || error.code === 'ENOENT') return undefined
+      throw error
+    }
+  )
   if (reader === undefined) return false
   if (!(await orClosed(reader, mayGive))) return false
   await sendBlob(request, response, reader, { ...options, refuse: refuseBlob(response, refuseHere) })

@@ -3,22 +3,25 @@ import { loopBudget } from '@svc/internal-concurrency'
 import type { Companions } from '@svc/manifest'
 import type { Sha256Digest } from '@svc/ref'
 import { ViewError } from '@svc/view/view-error'
-import { DaemonError } from '../errors.ts'
 import { companionsUnder, modifiedAt } from '../library/artifact-record.ts'
 import type { ArtifactState, Artifacts } from '../library/artifacts.ts'
 import type { ComingImport, StandIn } from '../library/coming.ts'
+import type { Documents } from '../library/documents.ts'
 import type { Holdings } from '../library/holdings.ts'
+import { LibraryError } from '../library/library-error.ts'
 import type { Needed } from '../library/needed.ts'
 import { type Door, verdictOf } from '../library/provenance.ts'
 import type { Repos } from '../library/repos.ts'
 import { Revised } from '../library/revised.ts'
 import type { SignedModels } from '../library/signed-models.ts'
 import { UnreadableStateError } from '../library/strict.ts'
+import type { ArtifactFolder } from '../library/view-maker.ts'
 import { ServedFiles, type ServedFilesDeps } from './served-files.ts'
 import { fetchOf, NotNowError, type UpstreamJobs } from './upstream.ts'
 
 export interface ServedModelsDeps extends ServedFilesDeps {
   readonly artifacts: Artifacts
+  readonly documents: Documents
   readonly holdings: Pick<Holdings, 'unprovenNow'>
   readonly repos: Repos
   readonly needed: Pick<Needed, 'isGiven'>
@@ -47,20 +50,18 @@ interface ByRepo {
   readonly withheld: ReadonlySet<string>
 }
 
-/** A quant of a name, and its artifact. */
-export interface ServedMember {
+/** A quant of a name, and its artifact with the companions under that name, for which its rule was checked. */
+export interface ServedMember extends ArtifactFolder {
   readonly quant: string
-  readonly manifest: Sha256Digest
   /** UTC, RFC 3339. */
   readonly modifiedAt?: string | undefined
-  /** Shown only while something fetches it. */
+  /** ArtifactFolder only while something fetches it. */
   readonly away?: true | undefined
 }
 
-interface ByName {
+interface ByName extends ArtifactFolder {
   /** `ns/name` */
   readonly name: string
-  readonly manifest: Sha256Digest
 }
 
 /** An artifact by one of its names. */
@@ -203,9 +204,10 @@ export class ServedModels {
     // a registry begins with the digest of the manifest, which is not known yet
     if (door !== 's3-mirror') return []
     const models = await this.#comingModels(door, (by) => name === undefined || by.name === name)
-    return models.map(({ quant, standIn: manifest, by: { name, beganAt: modifiedAt } }) => ({
+    return models.map(({ quant, standIn: manifest, companions, by: { name, beganAt: modifiedAt } }) => ({
       name,
       manifest,
+      companions: companions?.digest,
       quant,
       modifiedAt,
       prefix: `${name}/${quant}/`
@@ -222,10 +224,12 @@ export class ServedModels {
     return this.#those(members, (member) => this.#isShownAs(member, door))
   }
 
-  async #isShownAs({ name, manifest }: ByName, door: NameDoor): Promise<boolean> {
+  async #isShownAs({ name, manifest, companions }: ByName, door: NameDoor): Promise<boolean> {
     if (await this.#isAwaited(name, manifest, door)) return true
     const now = this.#deps.coming.digestOf(manifest)
-    return (await this.named(name, door)).some((member) => member.manifest === now)
+    // a model that has just arrived may have other companions than it was to have
+    const isSame = (member: ArtifactFolder): boolean => now !== manifest || member.companions === companions
+    return (await this.named(name, door)).some((member) => member.manifest === now && isSame(member))
   }
 
   /** Those for which `isTrue` holds at one moment. */
@@ -247,7 +251,8 @@ export class ServedModels {
     const shown: ServedMember[] = []
     for (const member of (await this.#names(door)).byName.get(name) ?? []) {
       const state = await this.#shownState({ name, manifest: member.manifest }, door)
-      if (state !== undefined && this.#isHere(member.manifest, state.away)) shown.push(member)
+      if (state === undefined || !this.#isHere(member.manifest, state.away)) continue
+      shown.push({ ...member, companions: companionsUnder(state, name) })
     }
     const coming = await this.#comingNamed(door, name)
     return [...shown, ...coming.filter(({ quant }) => !shown.some((each) => each.quant === quant))]
@@ -266,30 +271,32 @@ export class ServedModels {
 
   /** The time that mirrors show for one of the {@link awaited} artifacts. */
   async modifiedAt(manifest: Sha256Digest): Promise<string | undefined> {
-    const state = await this.#deps.artifacts.soundState(manifest)
+    const state = await this.#deps.artifacts.ifReadable(manifest)
     return state && modifiedAt(state)
   }
 
   /** The {@link awaited} artifacts of all names. */
   async allAwaited(door: NameDoor): Promise<readonly ByName[]> {
     const all: ByName[] = []
-    for (const name of await this.#deps.artifacts.futureNames())
-      for (const manifest of await this.awaited(name, door)) all.push({ name, manifest })
+    for (const name of await this.#deps.artifacts.futureNames()) all.push(...(await this.awaited(name, door)))
     return all
   }
 
   /** The artifacts that `ns/name` will have when their imports are complete, and that may be shown now. */
-  async awaited(name: string, door: NameDoor): Promise<readonly Sha256Digest[]> {
-    const shown: Sha256Digest[] = []
-    for (const manifest of await this.#deps.artifacts.toBeNamed(name))
-      if (await this.#isAwaited(name, manifest, door)) shown.push(manifest)
+  async awaited(name: string, door: NameDoor): Promise<readonly ByName[]> {
+    const { artifacts } = this.#deps
+    const shown: ByName[] = []
+    for (const manifest of await artifacts.toBeNamed(name)) {
+      if (!(await this.#isAwaited(name, manifest, door))) continue
+      shown.push({ name, manifest, companions: companionsUnder(await artifacts.ifReadable(manifest), name) })
+    }
     return shown
   }
 
   /** Whether it is one of {@link awaited}. A complete artifact gets its name in a moment, or never. */
   async #isAwaited(name: string, manifest: Sha256Digest, door: NameDoor): Promise<boolean> {
     const { artifacts, holdings, jobs, signed } = this.#deps
-    const state = await artifacts.soundState(manifest)
+    const state = await artifacts.ifReadable(manifest)
     if (state?.futureName !== name) return false
     if ((await signed.ruleFor(state, name)) !== undefined) return false
     const isComing = state.incomplete === true
@@ -310,7 +317,7 @@ export class ServedModels {
   }
 
   async #shownState({ name, manifest }: ByName, door: NameDoor): Promise<ArtifactState | undefined> {
-    const state = await this.#deps.artifacts.soundState(manifest)
+    const state = await this.#deps.artifacts.ifReadable(manifest)
     if (state === undefined || !isShown(state, door)) return undefined
     return (await this.#isSigned(state, name)) ? state : undefined
   }
@@ -330,12 +337,20 @@ export class ServedModels {
           const shownState = await this.#shownState(named, door)
           if (shownState === undefined) continue
           const { away } = shownState
-          shown.push({ ...named, quant, modifiedAt: modifiedAt(shownState), away, prefix: `${named.name}/${quant}/` })
+          const companions = companionsUnder(shownState, named.name)
+          shown.push({
+            ...named,
+            companions,
+            quant,
+            modifiedAt: modifiedAt(shownState),
+            away,
+            prefix: `${named.name}/${quant}/`
+          })
         }
         if (shown.length > 0) byName.set(`${ns}/${name}`, shown)
         all.push(...shown)
       } catch (error) {
-        if (!(error instanceof DaemonError || error instanceof UnreadableStateError)) throw error
+        if (!(error instanceof LibraryError || error instanceof UnreadableStateError)) throw error
         onCorrupt(error)
       }
     }

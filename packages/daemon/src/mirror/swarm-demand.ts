@@ -4,6 +4,7 @@ import type { Manifest } from '@svc/manifest'
 import type { Sha256Digest } from '@svc/ref'
 import { absentBlobs } from '../library/absent.ts'
 import type { Documents } from '../library/documents.ts'
+import type { ArtifactFolder } from '../library/view-maker.ts'
 import type { ArrivingOptions, Proven } from './arriving-blob.ts'
 import type { Demand, WaitingClient } from './demand.ts'
 import { followed, toNotNow, type Visit, type Way } from './demand-jobs.ts'
@@ -29,10 +30,9 @@ export interface SwarmDemandDeps {
   readonly documents: Documents
 }
 
-/** An artifact, and its local name, for the allow-list. */
-export interface Awaited {
+/** An artifact with its companions under a local name, which is for the allow-list. */
+export interface Awaited extends ArtifactFolder {
   readonly name: string
-  readonly manifest: Sha256Digest
 }
 
 /** What is here of an artifact whose manifest is here. */

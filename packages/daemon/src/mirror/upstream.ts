@@ -47,7 +47,10 @@ export const fetchOf = (jobs: Pick<UpstreamJobs, 'openOf'>, manifest: string): J
 
 type NotNowStatus = 404 | 429 | 503 | 507
 
-/** Why a response is impossible: for now, with the time after which to retry, if that helps; or for good (404). */
+/**
+ * Why a response is impossible for now, with the time after which to retry, if that helps. Strangers read the message: it
+ * names nothing of this machine and its configuration, nor what a source or a job said. The log has that.
+ */
 export class NotNowError extends Error {
   override readonly name = 'NotNowError'
   readonly status: NotNowStatus
@@ -68,7 +71,7 @@ export class NotNowError extends Error {
 
 /** The error once a day's bytes for strangers are spent. */
 export const dayIsSpent = (): NotNowError =>
-  new NotNowError(507, 'E_NO_SPACE', 'this mirror fetches no more on demand today ([mirror] on_demand_bytes)')
+  new NotNowError(507, 'E_NO_SPACE', 'this mirror fetches no more on demand today')
 
 /** An error for a request whose data is on its way, with the status that all clients of hubs and registries retry. */
 export const later = (what: string, retryAfterSeconds = 2): NotNowError =>

@@ -15,8 +15,8 @@ export const offloadErrors = {
 export const STRANGERS_HEAP_MIB = 256
 
 /**
- * The daemon's thread for folding leaf layers, recognising long listings, parsing headers and matching licence texts.
- * It starts when first needed; tasks run one after the other, which also limits their memory. `plan` and `recognise`
+ * The daemon's thread for folding leaf layers, recognizing long listings, parsing headers and matching licence texts.
+ * It starts when first needed; tasks run one after the other, which also limits their memory. `plan` and `recognize`
  * throw ClassifyError.
  */
 export class Offload extends WorkerThread<OffloadTasks> {

@@ -1,4 +1,14 @@
-import type { LicenceFact, ListedFile, PlannedArtifacts, Recognition } from '@svc/classify'
+import type {
+  CacheShape,
+  ConfigFacts,
+  GgufWalk,
+  HeaderSummary,
+  LicenceFact,
+  ListedFile,
+  NamesRead,
+  PlannedArtifacts,
+  Recognition
+} from '@svc/classify'
 
 /** A header that is read directly from a blob's file. */
 export interface HeaderRead {
@@ -29,6 +39,22 @@ export interface OffloadTasks {
     request: { readonly subtrees: Uint8Array; readonly sizeBytes: number; readonly pieceLengthBytes: number }
     response: { readonly root: Uint8Array; readonly layer: Uint8Array }
   }
-  recognise: { request: readonly ListedFile[]; response: Recognition }
+  recognize: {
+    request: { readonly listing: readonly ListedFile[]; readonly names: NamesRead }
+    response: Recognition
+  }
   plan: { request: PlanRequest; response: PlannedArtifacts }
+  /** Of an open file, whose descriptor stays open until the answer. */
+  header: {
+    request: Pick<HeaderRead, 'what' | 'sizeBytes'> & { readonly fd: number }
+    response: HeaderSummary
+  }
+  /** Over the start of a GGUF. */
+  walk: { request: { readonly head: Uint8Array; readonly sizeBytes: number }; response: GgufWalk }
+  config: { request: Uint8Array; response: ConfigFacts }
+  /** The memory that a context takes, or why that is unknown: by the head of a GGUF, or the text of a `config.json`. */
+  cache: {
+    request: { readonly head: Uint8Array; readonly sizeBytes: number } | { readonly config: string | undefined }
+    response: { readonly shape: CacheShape | string; readonly defect?: string }
+  }
 }

@@ -1,11 +1,16 @@
 import { closeSync, constants, openSync } from 'node:fs'
 import {
+  configCache,
+  ggufCache,
+  ggufDefect,
+  ggufFacts,
   type HeaderSummary,
   type PlannedArtifacts,
   planArtifacts,
   readConfig,
   readHeader,
-  recognise
+  recognize,
+  walkGgufHead
 } from '@svc/classify'
 import { serveCalls, yieldToOthers } from '@svc/internal-workers'
 import { ancestorLayer, pieceLayerOfSubtrees, rootOfPieceLayer, rootOfSubtrees, SUBTREE_LEVEL } from '@svc/metainfo'
@@ -36,6 +41,13 @@ function root({ leaves, sizeBytes }: OffloadTasks['root']['request']): OffloadTa
   return { root: rootOfSubtrees(subtrees, sizeBytes), subtrees }
 }
 
+function cache(task: OffloadTasks['cache']['request']): OffloadTasks['cache']['response'] {
+  if ('config' in task) return { shape: configCache(task.config) }
+  const { head, sizeBytes } = task
+  const defect = ggufDefect(head, sizeBytes)
+  return { shape: ggufCache(ggufFacts(head, sizeBytes)), ...(defect !== undefined && { defect }) }
+}
+
 yieldToOthers(RECOGNITION_NICE)
 
 serveCalls<OffloadTasks>(
@@ -45,8 +57,12 @@ serveCalls<OffloadTasks>(
       const made = pieceLayerOfSubtrees(subtrees, pieceLengthBytes)
       return { root: rootOfPieceLayer(made, sizeBytes, pieceLengthBytes), layer: made }
     },
-    recognise,
-    plan
+    recognize: ({ listing, names }) => recognize(listing, names),
+    plan,
+    header: ({ fd, ...read }) => readHeader(read, readAtOf(fd, read.sizeBytes)),
+    walk: ({ head, sizeBytes }) => walkGgufHead(head, sizeBytes),
+    config: readConfig,
+    cache
   },
   { errors: offloadErrors, oneByOne: true }
 )

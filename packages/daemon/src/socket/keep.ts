@@ -1,14 +1,13 @@
 import type { Server as HttpServer } from 'node:http'
 import { createServer, type Server } from 'node:net'
 import type { Clock, Timer } from '@svc/internal-clock'
-import type { Log } from '../log.ts'
 import { type ClaimedSocket, claimSocket, type SocketChoice } from './claim.ts'
 
 const SOCKET_CHECK_MS = 30_000
 
 export interface KeepOptions {
   readonly clock: Clock
-  readonly log: Log
+  readonly log: Record<'warn' | 'error', (fields: object, message: string) => void>
   /** Called after the socket was bound again. */
   readonly onRebound?: () => void
 }

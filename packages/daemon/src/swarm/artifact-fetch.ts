@@ -5,6 +5,7 @@ import type { PieceLayers } from '@svc/metainfo'
 import type { Sha256Digest } from '@svc/ref'
 import type { TorrentProgress } from '@svc/swarm'
 import { DaemonError } from '../errors.ts'
+import { LibraryError } from '../library/library-error.ts'
 import type { SwarmHints } from '../library/origin.ts'
 import type { ArtifactSwarm } from './artifact-swarm.ts'
 import { type FetchTimeouts, followFetch } from './followed-fetch.ts'
@@ -19,6 +20,8 @@ export interface FetchRequest {
   readonly quiet?: boolean
   /** The manifest, kept out of the store until the signature of its model was checked: nothing is uploaded meanwhile. */
   readonly heldManifest?: Uint8Array | undefined
+  /** It was never complete: what is here of it may have other merkle roots. */
+  readonly checksRoots?: boolean
 }
 
 export interface FetchProgress {
@@ -63,6 +66,7 @@ export async function fetchArtifact(
     ...(request.quiet && { quiet: true }),
     seedOnly: false,
     heldManifest,
+    checksRoots: request.checksRoots,
     onBlob: (digest) => blobs.add(digest),
     onWrong: (path) => wrong.reject(wrongAtTheSource(path)),
     onWarning: ({ kind, source, message, lied: proven }) => {
@@ -136,7 +140,7 @@ function toDaemonError(error: Error): Error {
   for (let cause: unknown = error; cause instanceof Error; cause = cause.cause) {
     const { code } = cause as NodeJS.ErrnoException
     if (code !== undefined && /^E[A-Z0-9]{2,20}$/.test(code)) errno = ` (${code})`
-    if (cause instanceof DaemonError || cause instanceof CasError) return cause
+    if (cause instanceof LibraryError || cause instanceof CasError) return cause
     if (isNoSpace(cause))
       return new DaemonError('E_NO_SPACE', `no space left on the store's file system (${errnoName(cause)})`, {
         cause: error

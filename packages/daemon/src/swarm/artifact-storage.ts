@@ -3,8 +3,11 @@ import type { ArtifactFile, ArtifactTorrent } from '@svc/manifest'
 import { BLOCK_BYTES, blockCount, HASH_BYTES, type LayoutFile, type TorrentLayout } from '@svc/metainfo'
 import { digestFromBytes, type Sha256Digest } from '@svc/ref'
 import type { FileState, FileWriter, TorrentStorage } from '@svc/swarm'
-import { noSpace } from '../errors.ts'
+import { DaemonError } from '../errors.ts'
+import type { Arrivals } from '../library/arrivals.ts'
+import { pinKey } from '../library/holdings.ts'
 import { LEAVES, type LeafLayers } from '../library/leaf-layers.ts'
+import { noSpace } from '../library/library-error.ts'
 import type { OpenBlobs } from '../library/open-blobs.ts'
 
 export interface ArtifactStorageOptions {
@@ -15,6 +18,10 @@ export interface ArtifactStorageOptions {
   readonly signal: AbortSignal
   /** The manifest's bytes, if they must stay out of the store. Nothing may be uploaded then. */
   readonly heldManifest?: Uint8Array | undefined
+  /** Notes that the artifact's swarm brings a blob. */
+  readonly arrivals: Pick<Arrivals, 'begin' | 'commit'>
+  /** What is here is used only if it has the torrent's merkle root. */
+  readonly checksRoots?: boolean | undefined
   /** Called when a file became a blob, but not for existing ones. */
   readonly onBlob?: ((digest: Sha256Digest) => void) | undefined
   /** A file has the manifest's merkle root but another SHA-256: no source can ever provide it. */
@@ -75,7 +82,7 @@ export class ArtifactStorage implements TorrentStorage {
         return await fetched.partial.read(target, offset)
       } catch (error) {
         if (!(error instanceof CasError) || error.code !== 'E_CLOSED') throw error
-        // Peers ask for a file until and while it is committed: the engine must not take its bytes for lost.
+        // peers ask for a file until and while it is committed: the engine must not take its bytes for lost.
         await this.#ending.get(fileIndex)
       }
     }
@@ -146,11 +153,13 @@ export class ArtifactStorage implements TorrentStorage {
         await this.#discardTwins(file.digest)
         return 'ok'
       }
-      const result = await this.#end(fileIndex, partial.commit())
+      const committed = this.#options.arrivals.commit(file.digest, () => partial.commit())
+      const result = await this.#end(fileIndex, committed)
       await this.#discardTwins(file.digest)
       const layer = leaves ?? result.attachments[LEAVES.name]!
       await this.#options.leafLayers.keepLeaves(result.digest, result.sizeBytes, layer)
-      if (!result.existed) this.#options.onBlob?.(file.digest)
+      if (result.existed) return 'ok'
+      this.#options.onBlob?.(file.digest)
       return 'ok'
     } catch (error) {
       if (!(error instanceof CasError) || error.code !== 'E_DIGEST_MISMATCH') throw error
@@ -193,7 +202,7 @@ export class ArtifactStorage implements TorrentStorage {
     const partials = [...this.#fetching.values()]
     this.#fetching.clear()
     const failures: unknown[] = []
-    // One after the other: each opens a journal, and there may be thousands.
+    // one after the other: each opens a journal, and there may be thousands.
     for (const { partial, twin } of partials)
       await (twin ? partial.discard() : partial.release()).catch((error: unknown) => failures.push(error))
     if (failures.length > 0) throw failures[0]
@@ -224,10 +233,11 @@ export class ArtifactStorage implements TorrentStorage {
     if (needed > free) throw noSpace(needed, free)
   }
 
-  async #openFile(index: number, { digest, length: sizeBytes, ...file }: ArtifactFile, twin: boolean): Promise<void> {
-    const { store, signal } = this.#options
-    const isHeld = this.#options.heldManifest !== undefined && digest === this.#options.torrent.manifestDigest
-    if (isHeld || (await this.#present(digest, sizeBytes))) return
+  async #openFile(index: number, file: ArtifactFile, twin: boolean): Promise<void> {
+    const { store, signal, arrivals, torrent } = this.#options
+    const { digest, length: sizeBytes } = file
+    const isHeld = this.#options.heldManifest !== undefined && digest === torrent.manifestDigest
+    if (isHeld || (await this.#present(file))) return
     const key = { key: twin ? `twin-${index}:${digest}` : digest, sizeBytes, digest }
     let partial = await store.partial(key, { signal })
     const isResumed = partial.ranges().length > 0
@@ -236,15 +246,35 @@ export class ArtifactStorage implements TorrentStorage {
       partial = await store.partial(key, { attachments: [LEAVES], signal })
     }
     // the previous holder of the key may have committed it
-    if (this.#closed || (await this.#present(digest, sizeBytes))) await (twin ? partial.discard() : partial.release())
+    if (this.#closed || (await this.#present(file))) await (twin ? partial.discard() : partial.release())
     else if (sizeBytes === 0) await partial.commit()
     else {
       const leaves = isResumed ? undefined : new Uint8Array(blockCount(sizeBytes) * HASH_BYTES)
-      this.#fetching.set(index, { file: { digest, length: sizeBytes, ...file }, partial, twin, leaves })
+      this.#fetching.set(index, { file, partial, twin, leaves })
+      if (!twin) await arrivals.begin(digest, pinKey(torrent.manifestDigest), { isEmpty: !isResumed })
     }
   }
 
-  async #present(digest: Sha256Digest, sizeBytes: number): Promise<boolean> {
-    return (await this.#options.store.stat(digest))?.sizeBytes === sizeBytes
+  async #present(file: ArtifactFile): Promise<boolean> {
+    const { store, checksRoots = false, leafLayers, signal } = this.#options
+    if ((await store.stat(file.digest))?.sizeBytes !== file.length) return false
+    if (checksRoots) await requireRoot(file, leafLayers, signal)
+    return true
   }
+}
+
+/**
+ * A stranger's manifest may name the digest of bytes that are here, and the merkle root of others: nobody can give that
+ * file. @throws DaemonError `E_NOT_IMPORTABLE`
+ */
+export async function requireRoot(
+  { path, digest, length: sizeBytes, piecesRoot }: ArtifactFile,
+  leafLayers: Pick<LeafLayers, 'hasRoot'>,
+  signal: AbortSignal
+): Promise<void> {
+  if (piecesRoot === undefined || (await leafLayers.hasRoot({ digest, sizeBytes }, piecesRoot, signal))) return
+  throw new DaemonError(
+    'E_NOT_IMPORTABLE',
+    `"${path}" has the SHA-256 of the manifest but another merkle root: no source can have these bytes`
+  )
 }

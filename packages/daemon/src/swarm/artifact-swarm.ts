@@ -11,6 +11,7 @@ import { type FetchedBlob, Readings } from './readings.ts'
 import type { WebseedListener } from './webseed-listener.ts'
 
 export interface ArtifactSwarmDeps extends Pick<Library, 'store' | 'leafLayers' | 'log'> {
+  readonly holdings: { readonly arrivals: ArtifactStorageOptions['arrivals'] }
   readonly swarm: Swarm
   readonly webseed: () => WebseedListener | undefined
   /** Trackers to announce to in addition to the hints (`[swarm] trackers`). */
@@ -26,7 +27,8 @@ export interface JoinedArtifact {
   readonly seeding: boolean
 }
 
-export interface JoinOptions extends Pick<ArtifactStorageOptions, 'heldManifest' | 'onBlob' | 'onWrong'> {
+export interface JoinOptions
+  extends Pick<ArtifactStorageOptions, 'heldManifest' | 'checksRoots' | 'onBlob' | 'onWrong'> {
   readonly layers: PieceLayers | undefined
   readonly hints: SwarmHints
   /** Nothing is missing, and nothing will be requested. */
@@ -100,11 +102,12 @@ export class ArtifactSwarm {
       await this.leave(torrent.manifestDigest)
       there = this.#entries.get(torrent.manifestDigest)
     }
-    const { store, leafLayers, swarm, trackers, log } = this.#deps
+    const { store, leafLayers, holdings, swarm, trackers, log } = this.#deps
     const over = new AbortController()
-    const { heldManifest, onBlob, onWrong } = options
-    const given = { heldManifest, onBlob, onWrong, torrent, signal: over.signal }
-    const storage = new ArtifactStorage({ store, leafLayers, blobs: this.#blobs, ...given })
+    const { heldManifest, checksRoots, onBlob, onWrong } = options
+    const given = { heldManifest, checksRoots, onBlob, onWrong, torrent, signal: over.signal }
+    const { arrivals } = holdings
+    const storage = new ArtifactStorage({ store, leafLayers, arrivals, blobs: this.#blobs, ...given })
     const handle = swarm.add({
       info: torrent,
       ...(options.layers && { pieceLayers: options.layers }),
@@ -113,6 +116,7 @@ export class ArtifactSwarm {
       ...(options.quiet && { dht: false, pex: false, disclose: false }),
       webseeds: options.seedOnly ? [] : options.hints.webseeds,
       peers: options.hints.peers,
+      strangers: options.hints.others ?? [],
       seedOnly: options.seedOnly,
       ...(options.firstSeed && { firstSeed: true }),
       upload: options.upload

@@ -1,23 +1,26 @@
 import { KeyedLock } from '@svc/internal-concurrency'
 import type { Sha256Digest } from '@svc/ref'
 import type { SwarmConfig } from '../config/config.ts'
+import { pinKey } from '../library/holdings.ts'
 import type { Library } from '../library/library.ts'
 import type { SwarmHints } from '../library/origin.ts'
 import { heldBackReason, verdictOf } from '../library/provenance.ts'
 import { type ArtifactFetchContext, type FetchRequest, fetchArtifact } from './artifact-fetch.ts'
+import { requireRoot } from './artifact-storage.ts'
 import type { ArtifactSwarm } from './artifact-swarm.ts'
 import { isWhole } from './space.ts'
 
 /** A fetch without any source, and without a way to find one, fails after this time. */
 const LONELY_TIMEOUT_MS = 15_000
 
-export interface FetchesDeps extends Pick<Library, 'store' | 'artifacts' | 'holdings' | 'clock'> {
+export interface FetchesDeps extends Pick<Library, 'store' | 'leafLayers' | 'artifacts' | 'holdings' | 'clock'> {
   readonly swarm: ArtifactSwarm
   readonly config: SwarmConfig
 }
 
 /** How a fetch is visible to others. */
 type Exposure = Pick<FetchRequest, 'upload' | 'quiet'>
+type Wanted = Omit<FetchRequest, keyof Exposure | 'checksRoots'>
 
 /** The time in which a fetch's exposure stays the same. */
 interface Round {
@@ -42,31 +45,43 @@ export class Fetches {
 
   /** @returns warnings. @throws as {@link fetchArtifact} */
   run(
-    request: Omit<FetchRequest, keyof Exposure>,
+    request: Wanted,
     { signal, onProgress }: Pick<ArtifactFetchContext, 'signal' | 'onProgress'>
   ): Promise<readonly string[]> {
-    const { store, artifacts, swarm } = this.#deps
+    const { store, leafLayers, artifacts, holdings, swarm } = this.#deps
     const { torrent, heldManifest } = request
-    return this.turns.run(torrent.manifestDigest, signal, async () => {
-      await this.#prove(torrent.manifestDigest)
-      const warnings = (await isWhole(store, torrent)) ? [] : await this.#fetch(request, signal, onProgress)
+    const { manifestDigest } = torrent
+    return this.turns.run(manifestDigest, signal, async () => {
+      const checksRoots = await this.#prove(manifestDigest)
+      let warnings: readonly string[] = []
+      if (!(await isWhole(store, torrent)))
+        warnings = await this.#fetch({ ...request, checksRoots }, signal, onProgress)
+      else if (checksRoots) for (const file of torrent.files) await requireRoot(file, leafLayers, signal)
       if (heldManifest !== undefined) {
-        await swarm.leave(torrent.manifestDigest)
+        await swarm.leave(manifestDigest)
         return warnings
       }
       // another import may have brought bytes meanwhile
-      await this.#prove(torrent.manifestDigest)
-      await artifacts.complete(torrent.manifestDigest)
+      await this.#prove(manifestDigest)
+      await artifacts.complete(manifestDigest)
+      await holdings.arrivals.settleFrom(
+        pinKey(manifestDigest),
+        torrent.files.map(({ digest }) => digest)
+      )
       return warnings
     })
   }
 
-  /** The swarm was not seen to give bytes that came from another import (spec add.37). */
-  async #prove(manifestDigest: Sha256Digest): Promise<void> {
+  /**
+   * The swarm was not seen to give bytes that came from another import (spec add.37).
+   * @returns false for an artifact that was complete before: its bytes are its own
+   */
+  async #prove(manifestDigest: Sha256Digest): Promise<boolean> {
     const { artifacts, holdings } = this.#deps
-    if ((await artifacts.read(manifestDigest))?.incomplete !== true) return
+    if ((await artifacts.read(manifestDigest))?.incomplete !== true) return false
     const unproven = await holdings.unprovenOf(manifestDigest)
     if (unproven.length > 0) await artifacts.tookUnproven(manifestDigest, unproven)
+    return true
   }
 
   /** After a change of provenance or configuration. Resolves when a running fetch has left the swarm. */
@@ -101,6 +116,8 @@ export class Fetches {
       this.#underWay.set(manifestDigest, round)
       let done = before
       try {
+        // what came here since the last round is read in place from now on
+        await this.#prove(manifestDigest)
         round.exposure = await this.#exposure(manifestDigest)
         stop.signal.throwIfAborted()
         return await fetchArtifact(

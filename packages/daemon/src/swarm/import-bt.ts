@@ -1,20 +1,22 @@
 import type { Job } from '@svc/client/protocol'
-import { type ArtifactTorrent, type Manifest, parseManifest, type Sealed, torrentOf } from '@svc/manifest'
+import { type ArtifactTorrent, type Manifest, type Sealed, torrentOf } from '@svc/manifest'
 import type { PieceLayers } from '@svc/metainfo'
 import { formatRepoId, type RepoId, type Sha256Digest } from '@svc/ref'
 import { DaemonError } from '../errors.ts'
 import { type CommitContext, commitArtifacts } from '../import/commit.ts'
 import { writeDocument, writeRecord } from '../import/seal.ts'
-import type { JobContext, JobOutcome } from '../jobs/job-work.ts'
+import type { JobOutcome } from '../jobs/job-work.ts'
 import { type JobRegistry, UnwantedError } from '../jobs/registry.ts'
-import type { Room } from '../jobs/room.ts'
 import type { ArtifactImport } from '../library/artifacts.ts'
 import { storedConfigQuant } from '../library/config-quant.ts'
 import type { Library } from '../library/library.ts'
+import { LibraryError } from '../library/library-error.ts'
 import type { SwarmHints } from '../library/origin.ts'
 import { type Provenance, withheldNotice, withMark } from '../library/provenance.ts'
 import { readSmallBlob } from '../library/small-blob.ts'
 import type { TrustRule } from '../library/trust.ts'
+import type { Room } from '../operations/room.ts'
+import type { Work } from '../operations/work.ts'
 import type { ArtifactFetchContext, FetchProgress, FetchRequest } from './artifact-fetch.ts'
 import type { PeerDocumentContext, PeerDocumentRequest } from './peer-documents.ts'
 import {
@@ -71,17 +73,15 @@ interface NamedIndex {
 class BtImport {
   readonly #request: PinnedImport
   readonly #deps: ImportBtDeps
-  readonly #job: JobContext
+  readonly #job: Work
   readonly #warnings: string[] = []
   readonly #documents: WebseedDocuments
 
-  constructor(request: PinnedImport, deps: ImportBtDeps, job: JobContext) {
+  constructor(request: PinnedImport, deps: ImportBtDeps, job: Work) {
     this.#request = request
     this.#deps = deps
     this.#job = job
-    this.#documents = new WebseedDocuments(deps.reading, request.hints.webseeds, (message) =>
-      this.#warnings.push(message)
-    )
+    this.#documents = new WebseedDocuments(deps.reading, request.hints, (message) => this.#warnings.push(message))
   }
 
   async run(): Promise<JobOutcome> {
@@ -123,7 +123,7 @@ class BtImport {
     if (rule !== undefined && companions === undefined) this.#warnings.push(trust.refusal(rule).message)
     const all = [...this.#warnings, ...warnings, ...(beside?.warnings ?? []), ...(await this.#withheld(named))]
     const files = torrent.manifest.document.files.length
-    this.#job.update({ filesDone: files, filesTotal: files, bytesDone: sizeOf(torrent.manifest.document.files) })
+    this.#job.report({ filesDone: files, filesTotal: files, bytesDone: sizeOf(torrent.manifest.document.files) })
     return {
       manifest: pin,
       result: {
@@ -150,7 +150,7 @@ class BtImport {
     const { pin, companions } = this.#request
     if (companions === undefined) throw trust.refusal(rule)
     const { futureName: _, futureCompanions: __, ...state } = this.#state()
-    if ((await artifacts.known(pin)) === undefined) await artifacts.record({ ...state, pinned: false })
+    if ((await artifacts.read(pin)) === undefined) await artifacts.record({ ...state, pinned: false })
     const brought = await fetchCompanions(companions, this.#request, this.#deps, this.#job)
     await trust.requireSigned(rule, brought.document.files, { store, clock })
     const onProgress = (progress: FetchProgress): void => this.#report(torrent, progress)
@@ -171,10 +171,10 @@ class BtImport {
   }> {
     const { pin, infohashText } = this.#request
     let { hints } = this.#request
-    const { store } = this.#deps
+    const { store, documents } = this.#deps
     let bytes = await readSmallBlob(store, pin)
     if (bytes === undefined && hints.webseeds.length > 0) {
-      this.#job.update({ message: 'asking the webseeds for the manifest' })
+      this.#job.report({ message: 'asking the webseeds for the manifest' })
       bytes = await this.#documents.manifest(pin, this.#job.signal)
     }
     if (bytes === undefined && this.#request.manifestFromPeers) {
@@ -184,7 +184,7 @@ class BtImport {
       // unusable webseeds no longer matter, but proven bad data does
       this.#warnings.splice(0, this.#warnings.length, ...lies)
     }
-    this.#job.update({ message: undefined })
+    this.#job.report({ message: undefined })
     if (bytes === undefined) {
       throw new DaemonError(
         'E_SOURCE_UNAVAILABLE',
@@ -194,9 +194,10 @@ class BtImport {
     let manifest: Sealed<Manifest>
     let torrent: ArtifactTorrent
     try {
-      manifest = { digest: pin, bytes, document: parseManifest(bytes) }
+      manifest = { digest: pin, bytes, document: await documents.parse('manifest', bytes) }
       torrent = torrentOf(manifest)
     } catch (cause) {
+      if (cause instanceof LibraryError) throw cause
       throw new DaemonError('E_NOT_IMPORTABLE', `the pinned bytes are not a manifest: ${(cause as Error).message}`, {
         cause
       })
@@ -207,7 +208,7 @@ class BtImport {
         `the torrent ${infohashText} does not belong to the pin: the pinned manifest implies ${torrent.infohashText}`
       )
     }
-    this.#job.update({
+    this.#job.report({
       filesTotal: manifest.document.files.length,
       bytesTotal: sizeOf(manifest.document.files),
       manifest: pin
@@ -223,10 +224,10 @@ class BtImport {
     try {
       return await manifestFromPeers(
         { pin, infohashText, hints, quiet },
-        { signal: this.#job.signal, onProgress: (progress) => this.#job.update(progress), onLie }
+        { signal: this.#job.signal, onProgress: (progress) => this.#job.report(progress), onLie }
       )
     } catch (cause) {
-      if (!(cause instanceof DaemonError) || cause.code !== 'E_SOURCE_UNAVAILABLE' || this.#warnings.length === 0)
+      if (!(cause instanceof LibraryError) || cause.code !== 'E_SOURCE_UNAVAILABLE' || this.#warnings.length === 0)
         throw cause
       throw new DaemonError(cause.code, `${cause.message}; ${this.#warnings.join('; ')}`, { cause })
     }
@@ -286,7 +287,7 @@ class BtImport {
     const { indexDigest, replaced } = await commitArtifacts(repo, sealed, source, this.#deps).catch(
       async (error: unknown) => {
         // another artifact has the name: the next start need not try again
-        if (!isResumed && error instanceof DaemonError && error.code === 'E_NOT_IMPORTABLE')
+        if (!isResumed && error instanceof LibraryError && error.code === 'E_NOT_IMPORTABLE')
           await artifacts.endFutureName(manifest.digest, formatRepoId(repo))
         throw error
       }
@@ -296,7 +297,7 @@ class BtImport {
   }
 
   async #isToBe(repo: RepoId): Promise<boolean> {
-    const state = await this.#deps.artifacts.known(this.#request.pin)
+    const state = await this.#deps.artifacts.read(this.#request.pin)
     return state?.futureName === formatRepoId(repo)
   }
 
@@ -318,7 +319,7 @@ class BtImport {
 
   #report(torrent: ArtifactTorrent, { blobsDone, bytesDone, peers, sources, rateBytesPerSecond }: FetchProgress): void {
     const files = torrent.files.length - 1
-    this.#job.update({ filesDone: Math.min(blobsDone, files), bytesDone, peers, sources, rateBytesPerSecond })
+    this.#job.report({ filesDone: Math.min(blobsDone, files), bytesDone, peers, sources, rateBytesPerSecond })
   }
 }
 

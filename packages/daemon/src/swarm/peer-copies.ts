@@ -4,9 +4,9 @@ import type { ArtifactTorrent, Manifest } from '@svc/manifest'
 import type { PieceLayers } from '@svc/metainfo'
 import type { Sha256Digest } from '@svc/ref'
 import type { FileWriter, Swarm, SwarmTorrent, TorrentStorage } from '@svc/swarm'
-import type { CopyAnswer, CopyWitness } from '../jobs/copies.ts'
 import type { ArtifactState } from '../library/artifacts.ts'
 import { isEvictable } from '../library/eviction.ts'
+import type { CopyAnswer, CopyWitness } from '../operations/copies.ts'
 import type { ArtifactTorrents } from './artifact-torrents.ts'
 
 /** A magnet may name a hundred. Peers are asked one at a time, so that no other can answer for one. */
@@ -48,7 +48,7 @@ export class PeerCopies implements CopyWitness {
       const layers = await torrents.layersOf(torrent, state, signal)
       await aside(manifestDigest, signal, async () => {
         for (const where of peers) {
-          const answer = await this.#ask(where, torrent, layers, weights, signal)
+          const answer = await this.#ask(where, torrent, { layers, strangers: state.hints.others }, weights, signal)
           answers.push({ kind: 'peer', where, ...answer })
           if (answer.is === 'there') break
         }
@@ -65,13 +65,23 @@ export class PeerCopies implements CopyWitness {
   async #ask(
     where: string,
     torrent: ArtifactTorrent,
-    pieceLayers: PieceLayers,
+    {
+      layers: pieceLayers,
+      strangers = []
+    }: { readonly layers: PieceLayers; readonly strangers?: readonly string[] | undefined },
     weights: ReadonlySet<Sha256Digest>,
     signal: AbortSignal
   ): Promise<Pick<CopyAnswer, 'is' | 'why'>> {
     const { engine, clock } = this.#deps
     const quiet = { dht: false, pex: false, disclose: false, upload: false }
-    const handle = engine.add({ info: torrent, pieceLayers, storage: new Nowhere(), peers: [where], ...quiet })
+    const handle = engine.add({
+      info: torrent,
+      pieceLayers,
+      storage: new Nowhere(),
+      peers: [where],
+      strangers,
+      ...quiet
+    })
     const over = Promise.withResolvers<void>()
     const timers = [
       clock.after(TIMEOUT_MS, over.resolve),

@@ -7,7 +7,6 @@ import {
   MAX_DOCUMENT_BYTES,
   ManifestError,
   manifestPath,
-  parseCompanions,
   type Sealed,
   torrentName
 } from '@svc/manifest'
@@ -22,6 +21,8 @@ import {
 import { digestFromHex, type Sha256Digest } from '@svc/ref'
 import type { FileState, FileWriter, Swarm, TorrentProgress, TorrentStorage } from '@svc/swarm'
 import { DaemonError } from '../errors.ts'
+import type { Documents } from '../library/documents.ts'
+import { LibraryError } from '../library/library-error.ts'
 import type { SwarmHints } from '../library/origin.ts'
 import { type FetchTimeouts, followFetch } from './followed-fetch.ts'
 
@@ -39,6 +40,7 @@ export interface PeerDocumentRequest {
 export interface PeerDocumentOptions extends FetchTimeouts {
   /** Announced to in addition to the hints. */
   readonly trackers: readonly string[]
+  readonly documents: Pick<Documents, 'parse'>
 }
 
 /** The job that waits. */
@@ -67,7 +69,7 @@ export async function manifestFromPeers(
       const own = documentIn(layout, pin)
       return own && [own]
     },
-    check: ([own]) => (own!.digest === pin ? own!.bytes : undefined),
+    check: async ([own]) => (own!.digest === pin ? own!.bytes : undefined),
     refuse: () => notBound(pin, 'it contains no manifest')
   }
   return fetchWanted(wanted, engine, request, context, options)
@@ -101,7 +103,7 @@ export async function companionsFromPeers(
         others.reduce((sum, { lengthBytes }) => sum + lengthBytes, 0) <= COMPANION_BOUNDS.totalBytes
       return own && isBounded ? [own, ...others] : undefined
     },
-    check: (files) => checkedCompanions(files, pin, infohashText),
+    check: (files) => checkedCompanions(files, pin, infohashText, options.documents),
     refuse: () => notBound(pin, 'it does not contain the companions')
   }
   return fetchWanted(wanted, engine, request, context, options)
@@ -117,18 +119,19 @@ const notBound = (pin: Sha256Digest, what: string): DaemonError =>
   new DaemonError('E_NOT_IMPORTABLE', `the torrent does not belong to the pin: ${what} ${pin}`)
 
 /** Undefined if anything differs from the document, which determines the torrent's infohash. */
-function checkedCompanions(
+async function checkedCompanions(
   files: readonly MemoryFile[],
   pin: Sha256Digest,
-  infohashText: string
-): FetchedCompanions | undefined {
+  infohashText: string,
+  documents: PeerDocumentOptions['documents']
+): Promise<FetchedCompanions | undefined> {
   const document = files.find(({ digest }) => digest === pin)
   if (document === undefined) return undefined
   const byDigest = new Map(files.map((file) => [file.digest, file]))
   let companions: Sealed<Companions>
   let torrent: ArtifactTorrent
   try {
-    companions = { digest: pin, bytes: document.bytes, document: parseCompanions(document.bytes) }
+    companions = { digest: pin, bytes: document.bytes, document: await documents.parse('companions', document.bytes) }
     torrent = companionsTorrent(companions, (digest) => byDigest.get(digest)?.root)
   } catch (error) {
     if (error instanceof ManifestError) return undefined
@@ -146,7 +149,7 @@ async function fetchWanted<T>(
   engine: Swarm,
   { infohashText, info, hints, quiet }: PeerDocumentRequest,
   { signal, onProgress, onLie }: PeerDocumentContext,
-  { trackers, ...timeouts }: PeerDocumentOptions
+  { trackers, documents: _, ...timeouts }: PeerDocumentOptions
 ): Promise<T> {
   const { what } = wanted
   const infohash = parseInfohash(infohashText)
@@ -157,6 +160,7 @@ async function fetchWanted<T>(
     ...(info === undefined ? { infohash } : { info, webseeds: hints.webseeds }),
     storage,
     peers: hints.peers,
+    strangers: hints.others ?? [],
     trackers: quiet ? [] : [...new Set([...hints.trackers, ...trackers])],
     ...(quiet && { dht: false, pex: false }),
     upload: false,
@@ -184,7 +188,7 @@ async function fetchWanted<T>(
         torrent,
         done: storage.done,
         failure: (cause) =>
-          cause instanceof DaemonError
+          cause instanceof LibraryError
             ? cause
             : new DaemonError('E_SOURCE_UNAVAILABLE', `${what} did not arrive: ${cause.message}`, { cause }),
         onProgress(now) {
@@ -215,7 +219,7 @@ interface WantedFiles<T> {
   /** Undefined for a torrent that is not the right one. */
   choose(layout: TorrentLayout): readonly LayoutFile[] | undefined
   /** What the chosen files are; undefined if they are wrong: given their roots, no peer can send other bytes. */
-  check(files: readonly MemoryFile[]): T | undefined
+  check(files: readonly MemoryFile[]): Promise<T | undefined>
   refuse(): DaemonError
 }
 
@@ -275,9 +279,8 @@ class MemoryStorage<T> implements TorrentStorage {
     const root = bytes.length === 0 ? undefined : piecesRoot(leafLayer(bytes), bytes.length)
     this.#files.set(fileIndex, { bytes, digest, root })
     if (this.#files.size < this.#chosen.length) return 'ok'
-    const checked = this.#wanted.check(this.#chosen.map(({ index }) => this.#files.get(index)!))
-    if (checked === undefined) this.#result.reject(this.#wanted.refuse())
-    else this.#result.resolve(checked)
+    const files = this.#chosen.map(({ index }) => this.#files.get(index)!)
+    this.#result.resolve(this.#wanted.check(files).then((checked) => checked ?? Promise.reject(this.#wanted.refuse())))
     return 'ok'
   }
 

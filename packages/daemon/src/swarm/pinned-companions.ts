@@ -5,14 +5,16 @@ import { formatRepoId, type RepoId, type Sha256Digest } from '@svc/ref'
 import { DaemonError } from '../errors.ts'
 import { companionWarnings, leftOut } from '../import/companions.ts'
 import { writeDocument } from '../import/seal.ts'
-import type { JobContext } from '../jobs/job-work.ts'
 import type { ArtifactState } from '../library/artifacts.ts'
+import { ownHints } from '../library/hints.ts'
 import { LEAVES } from '../library/leaf-layers.ts'
 import type { Library } from '../library/library.ts'
+import { LibraryError } from '../library/library-error.ts'
 import type { SwarmHints } from '../library/origin.ts'
 import type { Provenance } from '../library/provenance.ts'
 import { oneChunk } from '../library/small-blob.ts'
 import type { TrustRule, TrustRules } from '../library/trust.ts'
+import type { Work } from '../operations/work.ts'
 import type { FetchedCompanions, PeerDocumentContext, PeerDocumentRequest } from './peer-documents.ts'
 import type { CompanionsPin, PinnedImport } from './pinned-import.ts'
 import { WebseedDocuments, type WebseedReading } from './pinned-manifest.ts'
@@ -75,10 +77,10 @@ export async function bringCompanions(
   request: PinnedCompanionsRequest,
   torrent: Pick<ArtifactTorrent, 'infohash' | 'name'>,
   deps: CompanionsDeps,
-  job: Pick<JobContext, 'signal' | 'update'>,
+  job: Pick<Work, 'signal' | 'report'>,
   checked?: UnclaimedCompanions
 ): Promise<BroughtCompanions> {
-  const { store, artifacts, documents, trust } = deps
+  const { artifacts, documents, trust } = deps
   const { pin, repo, hints } = request
   const as = repo && formatRepoId(repo)
   try {
@@ -91,18 +93,18 @@ export async function bringCompanions(
     const names = new Set(manifest?.files.map(({ name }) => name))
     return {
       result: { companions: wanted.digest, omitted: leftOut({ document }).length },
-      warnings: [...doubts, ...(await companionWarnings({ document }, names, store))]
+      warnings: [...doubts, ...(await companionWarnings({ document }, names, deps))]
     }
   } catch (error) {
     if (!isOfSource(error)) throw error
-    const again = importBtCommand({ torrent, pin, companions: wanted, hints, as })
+    const again = importBtCommand({ torrent, pin, companions: wanted, hints: ownHints(hints), as })
     return { result: {}, warnings: [`${error.message}; later, this fetches them alone: ${again}`] }
   }
 }
 
 /** The rule for the signature of a pinned artifact under a name. */
 export const ruleFor = (trust: TrustRules, repo: RepoId | undefined, manifest: Manifest): TrustRule | undefined =>
-  trust.ruleFor(repo && formatRepoId(repo), manifest.annotations['svc.hf.repo'])
+  trust.ruleFor({ typed: repo ? [formatRepoId(repo)] : [], claimed: [manifest.annotations['svc.hf.repo']] })
 
 /** Checks an artifact whose blobs are here with its companions. @returns warnings @throws as {@link TrustRules.check} */
 export const checkBrought = (
@@ -110,23 +112,23 @@ export const checkBrought = (
   manifest: Manifest,
   { document }: Pick<UnclaimedCompanions, 'document'>,
   { store, clock, trust }: Pick<CompanionsDeps, 'store' | 'clock' | 'trust'>,
-  { update }: Pick<JobContext, 'update'>
+  { report }: Pick<Work, 'report'>
 ): Promise<string[]> =>
-  trust.checkStored(rule, manifest, document, { store, clock, onReading: (message) => update({ message }) })
+  trust.checkStored(rule, manifest, document, { store, clock, onReading: (message) => report({ message }) })
 
 const isOfSource = (error: unknown): error is DaemonError =>
-  error instanceof DaemonError && ['E_SOURCE_UNAVAILABLE', 'E_NOT_IMPORTABLE'].includes(error.code)
+  error instanceof LibraryError && ['E_SOURCE_UNAVAILABLE', 'E_NOT_IMPORTABLE'].includes(error.code)
 
 /** Fetches companions as blobs. @throws DaemonError `E_SOURCE_UNAVAILABLE`; errors of the disk; the signal's reason */
 export async function fetchCompanions(
   wanted: CompanionsPin,
   { pin, hints }: PinnedCompanionsRequest,
   deps: CompanionsDeps,
-  { signal, update }: Pick<JobContext, 'signal' | 'update'>
+  { signal, report }: Pick<Work, 'signal' | 'report'>
 ): Promise<UnclaimedCompanions> {
   const { store, leafLayers, artifacts, documents, reading, isWithheld } = deps
   const complaints: string[] = []
-  const webseeds = new WebseedDocuments(reading, hints.webseeds, (message) => complaints.push(message))
+  const webseeds = new WebseedDocuments(reading, hints, (message) => complaints.push(message))
   // bytes that are already public here prove nothing new
   const known = async (): Promise<UnclaimedCompanions | undefined> => {
     const document = await documents.companions(wanted.digest)
@@ -144,7 +146,7 @@ export async function fetchCompanions(
         hints: { ...hints, webseeds: found === undefined ? [] : [found.webseed] },
         quiet: isQuiet
       },
-      { signal, onProgress: update, onLie: (lie) => complaints.push(lie) }
+      { signal, onProgress: report, onLie: (lie) => complaints.push(lie) }
     )
     if (answer === undefined) return known()
     const { companions, bytes } = answer
@@ -170,7 +172,7 @@ export async function fetchCompanions(
     if (!isOfSource(error)) throw error
     throw without([error.message, ...complaints].slice(0, 5).join('; '), error)
   } finally {
-    update({ message: undefined })
+    report({ message: undefined })
   }
   throw without('their source is not public, and the model is')
 }

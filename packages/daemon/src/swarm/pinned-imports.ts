@@ -4,11 +4,11 @@ import type { Sha256Digest } from '@svc/ref'
 import type { Swarm } from '@svc/swarm'
 import type { SwarmConfig } from '../config/config.ts'
 import { DaemonError } from '../errors.ts'
-import { importTarget } from '../import/target.ts'
-import type { Beside, Filler } from '../jobs/fill.ts'
+import { importTarget } from '../import-fields.ts'
 import type { ArtifactState } from '../library/artifacts.ts'
 import { verdictOf } from '../library/provenance.ts'
 import { readSmallBlob } from '../library/small-blob.ts'
+import type { Beside, Filler } from '../operations/fill.ts'
 import type { ArtifactSwarm } from './artifact-swarm.ts'
 import type { ArtifactTorrents } from './artifact-torrents.ts'
 import type { CompanionsSwarm } from './companions-swarm.ts'
@@ -123,10 +123,11 @@ export class PinnedImports {
     request: Parameters<typeof lonelyTimeoutMs>[1],
     maxTimeoutMs = Number.POSITIVE_INFINITY
   ): PeerDocumentOptions {
-    const { clock, config } = this.#deps
+    const { clock, config, documents } = this.#deps
     const fillTimeoutMs = Math.min(config.fillTimeoutMs, maxTimeoutMs)
     return {
       clock,
+      documents,
       trackers: config.trackers,
       fillTimeoutMs,
       lonelyTimeoutMs: lonelyTimeoutMs({ ...config, fillTimeoutMs }, request)

@@ -11,6 +11,8 @@ import {
   toHex
 } from '@svc/metainfo'
 import { digestHex, type Sha256Digest } from '@svc/ref'
+import { policyOf } from '../library/hints.ts'
+import type { SwarmHints } from '../library/origin.ts'
 import type { WebseedKeys } from './webseed-keys.ts'
 
 /** A body that arrives slowly is abandoned after this time, however small it is. */
@@ -50,7 +52,7 @@ export type Complain = (message: string) => void
 /** Requests from webseeds the documents that are needed before peers can be asked; a digest or a root verifies each. */
 export class WebseedDocuments {
   readonly #reading: WebseedReading
-  readonly #webseeds: readonly string[]
+  readonly #hints: Pick<SwarmHints, 'webseeds' | 'others'>
   readonly #complain: Complain
   /** Whether a request was signed. */
   isSigned = false
@@ -59,9 +61,9 @@ export class WebseedDocuments {
   /** The webseed that gave the manifest. */
   #publisher: string | undefined
 
-  constructor(reading: WebseedReading, webseeds: readonly string[], complain: Complain) {
+  constructor(reading: WebseedReading, hints: Pick<SwarmHints, 'webseeds' | 'others'>, complain: Complain) {
     this.#reading = reading
-    this.#webseeds = webseeds
+    this.#hints = hints
     this.#complain = complain
   }
 
@@ -81,9 +83,9 @@ export class WebseedDocuments {
    */
   async readListing(pin: Sha256Digest, signal: AbortSignal): Promise<void> {
     const { LISTING_KEY, parseListing, PublishError } = await import('@svc/publish')
-    for (const webseed of this.#publisher === undefined ? this.#webseeds : [this.#publisher]) {
+    for (const webseed of this.#publisher === undefined ? this.#hints.webseeds : [this.#publisher]) {
       try {
-        const { bytes } = await this.#read(urlBelow(webseed, LISTING_KEY), MAX_DOCUMENT_BYTES, signal)
+        const { bytes } = await this.#read(webseed, LISTING_KEY, MAX_DOCUMENT_BYTES, signal)
         const { models } = parseListing(bytes, webseed)
         if (models.some(({ manifest, withheld }) => manifest === pin && withheld === true))
           this.markedBy ??= `webseed ${webseed} lists it as withheld`
@@ -129,9 +131,9 @@ export class WebseedDocuments {
     signal: AbortSignal,
     read: (bytes: Uint8Array, webseed: string) => T
   ): Promise<T | undefined> {
-    for (const webseed of this.#webseeds) {
+    for (const webseed of this.#hints.webseeds) {
       try {
-        const { bytes, isMarked } = await this.#read(urlBelow(webseed, path), maxBytes, signal)
+        const { bytes, isMarked } = await this.#read(webseed, path, maxBytes, signal)
         const document = read(bytes, webseed)
         // wrong bytes from one source say nothing about these
         if (isMarked) this.markedBy ??= `webseed ${webseed} answers with "Cache-Control: private"`
@@ -146,17 +148,18 @@ export class WebseedDocuments {
     return undefined
   }
 
-  async #read(url: string, maxBytes: number, outer: AbortSignal): Promise<Answered> {
+  async #read(webseed: string, path: string, maxBytes: number, outer: AbortSignal): Promise<Answered> {
     const { clock } = this.#reading
-    return within(clock, TOTAL_TIMEOUT_MS, outer, (signal) => this.#get(url, maxBytes, signal))
+    return within(clock, TOTAL_TIMEOUT_MS, outer, (signal) => this.#get(webseed, path, maxBytes, signal))
   }
 
   /** Redirects are not followed: a webseed serves its own files, and a stranger must not direct us elsewhere. */
-  async #get(url: string, maxBytes: number, signal: AbortSignal): Promise<Answered> {
+  async #get(webseed: string, path: string, maxBytes: number, signal: AbortSignal): Promise<Answered> {
     const { web, keys, clock } = this.#reading
-    const signature = await keys.headersFor(new URL(url), {})
+    const url = new URL(urlBelow(webseed, path))
+    const signature = await keys.headersFor(url, {})
     this.isSigned ||= signature !== undefined
-    const answer = await web.send({ url: new URL(url), signal, headers: signature, policy: 'owner' })
+    const answer = await web.send({ url, signal, headers: signature, policy: policyOf(this.#hints, webseed) })
     const { status, headers } = answer
     try {
       if (status !== 200) {

@@ -68,7 +68,7 @@ export class ArtifactSeeding {
   async start(): Promise<void> {
     const { clock, config, log } = this.#deps
     if (!config.seed) {
-      log.info('seeding is off: nothing is announced ([swarm] seed)')
+      log.info({}, 'seeding is off: nothing is announced ([swarm] seed)')
       return
     }
     const begun = clock.monotonic()
@@ -221,7 +221,8 @@ export class ArtifactSeeding {
     }
     this.#heldBack.delete(manifestDigest)
     // a removed artifact waits for a collection, and is not announced again
-    if (state.away === true || !(await needed.isGiven(manifestDigest))) return undefined
+    // what is here of one that never was complete may be another's (spec add.37)
+    if (state.away === true || state.incomplete === true || !(await needed.isGiven(manifestDigest))) return undefined
     const torrent = await torrents.of(manifestDigest)
     if (torrent === undefined) return undefined
     const [missing] = (await absentOf(store, torrent)).digests
@@ -242,7 +243,9 @@ export class ArtifactSeeding {
       this.#progress = { artifactsDone, artifactsTotal: candidates.length, bytesDone, bytesTotal }
     }
     report()
-    const timer = this.#deps.clock.every(LOG_EVERY_MS, () => log.info(this.#progress, 'verifying what will be seeded'))
+    const timer = this.#deps.clock.every(LOG_EVERY_MS, () =>
+      log.info(this.#progress ?? {}, 'verifying what will be seeded')
+    )
     const queue = [...candidates]
     const work = async (): Promise<void> => {
       for (let next = queue.shift(); next !== undefined; next = queue.shift()) {

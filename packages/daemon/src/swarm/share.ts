@@ -4,7 +4,9 @@ import type { Sha256Digest } from '@svc/ref'
 import type { SwarmConfig } from '../config/config.ts'
 import { DaemonError } from '../errors.ts'
 import { companionsUnder } from '../library/artifact-record.ts'
+import { ownHints } from '../library/hints.ts'
 import type { Library } from '../library/library.ts'
+import { NO_HINTS } from '../library/origin.ts'
 import { heldBackReason } from '../library/provenance.ts'
 import type { WaysIn } from './addresses.ts'
 import type { ArtifactSwarm } from './artifact-swarm.ts'
@@ -55,7 +57,7 @@ export async function share(
   }
   const note = announced ? ways.note : await notAnnounced()
   const hints = {
-    trackers: [...new Set([...(state?.hints.trackers ?? []), ...config.trackers])],
+    trackers: [...new Set([...ownHints(state?.hints ?? NO_HINTS).trackers, ...config.trackers])],
     webseeds: [...ways.webseeds],
     peers: [...ways.peers]
   }

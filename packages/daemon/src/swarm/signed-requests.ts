@@ -50,7 +50,7 @@ export class SignedRequests {
     }
     const manifestDigest = this.#artifactOf(infohash)
     if (manifestDigest === undefined) throw new Error('the artifact of a signed request is unknown')
-    const state = await artifacts.known(manifestDigest)
+    const state = await artifacts.read(manifestDigest)
     if (state?.incomplete !== true || state.provenance.access === 'restricted') return headers
     await artifacts.usedKey(manifestDigest)
     // not awaited: it ends the fetch that waits for this

@@ -8,12 +8,12 @@ import type { SwarmConfig } from '../config/config.ts'
 import type { WebseedKeyConfig } from '../config/webseed.ts'
 import { DaemonError, StartError } from '../errors.ts'
 import type { Listeners } from '../http/traffic.ts'
-import type { CopyWitness } from '../jobs/copies.ts'
-import { type EnsureDeps, ensure } from '../jobs/ensure.ts'
-import type { FillContext, Filler, FillRequest } from '../jobs/fill.ts'
+import { type EnsureJobDeps, startEnsure } from '../jobs/ensure-job.ts'
 import type { Library } from '../library/library.ts'
 import type { Needed } from '../library/needed.ts'
 import { NO_HINTS } from '../library/origin.ts'
+import type { CopyWitness } from '../operations/copies.ts'
+import type { FillContext, Filler, FillRequest } from '../operations/fill.ts'
 import { TRANSFER_NICE } from '../thread-priority.ts'
 import { waysIn } from './addresses.ts'
 import { ArtifactSwarm, type SwarmTotals } from './artifact-swarm.ts'
@@ -38,7 +38,7 @@ const PUBLIC_DHT_NODES = ['router.bittorrent.com:6881', 'router.utorrent.com:688
 
 export interface SwarmClientDeps
   extends ImportBtContext,
-    Omit<EnsureDeps, 'filler'>,
+    Omit<EnsureJobDeps, 'filler'>,
     Pick<Library, 'log' | 'clock' | 'holdings'> {
   readonly needed: Pick<Needed, 'isGiven'>
   readonly config: { readonly swarm: SwarmConfig; readonly webseedKeys: readonly WebseedKeyConfig[] }
@@ -295,7 +295,7 @@ export class SwarmClient {
   async fetchRest(manifestDigest: Sha256Digest): Promise<Job> {
     const state = await this.#context.artifacts.read(manifestDigest)
     if (state?.futureName !== undefined) return this.#pinned.resume(state, state.futureName)
-    return ensure(`svc:///by/digest@${manifestDigest}`, { ...this.#context, filler: this.filler, lane: 'demand' })
+    return startEnsure(`svc:///by/digest@${manifestDigest}`, { ...this.#context, filler: this.filler, lane: 'demand' })
   }
 
   /** Notes that a reader waits for blobs of an artifact: its fetch takes them first. */
@@ -341,7 +341,7 @@ export class SwarmClient {
     const hints = artifact?.hints ?? NO_HINTS
     const layers =
       (await this.#torrents.recordedLayersOf(torrent, artifact)) ??
-      (await new WebseedDocuments(this.#reading, hints.webseeds, (message) =>
+      (await new WebseedDocuments(this.#reading, hints, (message) =>
         this.#context.log.info({ torrent: torrent.name, message }, 'swarm')
       ).pieceLayers(torrent, signal))
     await this.#fetches.run(

@@ -2,10 +2,12 @@ import { randomInt } from 'node:crypto'
 import { open } from 'node:fs/promises'
 import type { DiskBlobStore } from '@svc/cas'
 import { within } from '@svc/internal-clock'
+import type { DialPolicy } from '@svc/internal-net'
 import type { Manifest, ManifestFile } from '@svc/manifest'
-import type { CopyAnswer, CopyWitness } from '../jobs/copies.ts'
 import type { ArtifactState } from '../library/artifacts.ts'
 import { isEvictable } from '../library/eviction.ts'
+import { policyOf } from '../library/hints.ts'
+import type { CopyAnswer, CopyWitness } from '../operations/copies.ts'
 import type { ArtifactTorrents } from './artifact-torrents.ts'
 import { urlBelow, type WebseedReading } from './pinned-manifest.ts'
 
@@ -54,7 +56,8 @@ export class WebseedCopies implements CopyWitness {
         for (const [i, { name, size }] of weights.entries()) {
           const path = [torrent.name, ...name.split('/')].map(encodeURIComponent).join('/')
           const url = new URL(urlBelow(where, path))
-          const has = (limited: AbortSignal): Promise<boolean> => this.#has(url, size, samples[i]!, limited)
+          const ask = { url, policy: policyOf(hints, where) }
+          const has = (limited: AbortSignal): Promise<boolean> => this.#has(ask, size, samples[i]!, limited)
           if (lacking === undefined && !(await within(reading.clock, TIMEOUT_MS, signal, has))) lacking = name
         }
         answers.push(
@@ -87,14 +90,19 @@ export class WebseedCopies implements CopyWitness {
   }
 
   /** Whether it gives the sample, and says this size. Redirects are not followed, as for documents. */
-  async #has(url: URL, sizeBytes: number, { start, length, bytes }: FileSample, signal: AbortSignal): Promise<boolean> {
+  async #has(
+    { url, policy }: { readonly url: URL; readonly policy: DialPolicy },
+    sizeBytes: number,
+    { start, length, bytes }: FileSample,
+    signal: AbortSignal
+  ): Promise<boolean> {
     const { mark, reading } = this.#deps
     const { web, keys } = reading
     const part = `${start}-${start + length - 1}`
     const range = { range: `bytes=${part}` }
     const signature = await keys.headersFor(url, range)
     const headers = { ...range, ...signature, ...(mark !== undefined && { 'user-agent': `svc (${mark})` }) }
-    const answer = await web.send({ url, signal, headers, policy: 'owner' })
+    const answer = await web.send({ url, signal, headers, policy })
     try {
       if (answer.status >= 500 || answer.status === 429) throw new Error(`answered ${answer.status}`)
       if (answer.status !== 206 || answer.header('content-range') !== `bytes ${part}/${sizeBytes}`) return false

@@ -35,8 +35,9 @@ const WEBSEED_CHUNK_BYTES = 256 << 10
 export class WebseedListener {
   readonly #deps: WebseedListenerDeps
   readonly #pool = new BufferPool(WEBSEED_CHUNK_BYTES)
-  readonly #byName = new Map<string, ServedEntry>()
   readonly #byInfohash = new Map<string, ServedEntry>()
+  /** A torrent's name has 12 digits of a digest: different artifacts may have the same one. */
+  readonly #byName = new Map<string, Set<ServedEntry>>()
   #listener!: GuardedListener
 
   private constructor(deps: WebseedListenerDeps) {
@@ -62,17 +63,25 @@ export class WebseedListener {
   }
 
   serve(artifact: ServedArtifact): void {
+    const { torrent } = artifact
+    const infohash = toHex(torrent.infohash)
+    // all that is served follows from it
+    if (this.#byInfohash.has(infohash)) return
     const entry: ServedEntry = { ...artifact, answers: new Set() }
-    this.#byName.set(artifact.torrent.name, entry)
-    this.#byInfohash.set(toHex(artifact.torrent.infohash), entry)
+    this.#byInfohash.set(infohash, entry)
+    const named = this.#byName.get(torrent.name) ?? new Set()
+    this.#byName.set(torrent.name, named.add(entry))
   }
 
   /** Running responses end, too. */
-  withdraw(torrent: Pick<ArtifactTorrent, 'name' | 'infohash'>): void {
-    const served = this.#byName.get(torrent.name)
-    this.#byName.delete(torrent.name)
-    for (const answer of served?.answers ?? []) answer.destroy()
-    this.#byInfohash.delete(toHex(torrent.infohash))
+  withdraw({ name, infohash }: Pick<ArtifactTorrent, 'name' | 'infohash'>): void {
+    const served = this.#byInfohash.get(toHex(infohash))
+    if (served === undefined) return
+    this.#byInfohash.delete(toHex(infohash))
+    const named = this.#byName.get(name)
+    named?.delete(served)
+    if (named?.size === 0) this.#byName.delete(name)
+    for (const answer of served.answers) answer.destroy()
   }
 
   close(): Promise<void> {
@@ -107,7 +116,7 @@ export class WebseedListener {
       throw error
     })
     if (reader === undefined) return notFound()
-    if (this.#byName.get(served.torrent.name) !== served) {
+    if (this.#byInfohash.get(toHex(served.torrent.infohash)) !== served) {
       await reader.close()
       return notFound()
     }
@@ -128,18 +137,24 @@ export class WebseedListener {
     }
   }
 
-  /** `/<torrent name>/<path>` with each segment percent-encoded; `+` is not a space. */
+  /**
+   * `/<torrent name>/<path>` with each segment percent-encoded; `+` is not a space. Of several artifacts with one name, a
+   * path is found only if they have no different files there: nobody gets the file of another artifact.
+   */
   #fileAt(path: string) {
     const [empty, name, ...segments] = path.split('/')
-    const served = empty === '' && name !== undefined ? this.#byName.get(name) : undefined
-    if (served === undefined || segments.length === 0) return undefined
+    const named = empty === '' && name !== undefined ? this.#byName.get(name) : undefined
+    if (named === undefined || segments.length === 0) return undefined
     let wanted: string
     try {
       wanted = segments.map(decodeURIComponent).join('/')
     } catch {
       return undefined
     }
-    // compared with the torrent's files, never with the disk
-    return { served, digest: served.torrent.files.find((file) => file.path === wanted)?.digest }
+    // compared with the torrents' files, never with the disk
+    const found = [...named].flatMap((served) =>
+      served.torrent.files.filter((file) => file.path === wanted).map(({ digest }) => ({ served, digest }))
+    )
+    return found.every(({ digest }) => digest === found[0]!.digest) ? found[0] : undefined
   }
 }

@@ -58,7 +58,7 @@ async function spoiled(repo: string, which: 'index' | 'manifest' | 'weights', by
   const { files } = (await api.open(ref)).body as { files: { path: string; kind?: string }[] }
   const at = which === 'weights' ? files.findIndex(({ kind }) => kind === 'weights.gguf') : which === 'index' ? 0 : 1
   const { path } = files[at]!
-  // A new file in the old one's place: the stored one is read-only, and may be linked from elsewhere.
+  // a new file in the old one's place: the stored one is read-only, and may be linked from elsewhere.
   rmSync(path)
   if (bytes !== undefined) writeFileSync(path, bytes)
   return { api, ref }
@@ -199,7 +199,7 @@ const PROVOKED: Readonly<Record<ErrorCode, () => Promise<string>>> = {
   },
   E_NO_SPACE: async () => {
     const { api } = await outward()
-    // The listing promises more than any disk of a test has.
+    // the listing promises more than any disk of a test has.
     const sizeBytes = 2 ** 46
     const inflated = (entries: FakeTreeEntry[]): unknown =>
       entries.map((entry) =>

@@ -41,10 +41,10 @@ test.skipIf(LIBRARY === undefined && process.env.SVC_REQUIRE_INTEROP !== '1').ea
     const first = await start()
     const model = writeFiles(join(folder, 'm'), { 'm-q4_0.gguf': gguf(50_000, 1) })
     expect((await first.import([model], 'a/b')).state).toBe('done')
-    // A download that is cut, with something of it on the disk.
+    // a download that is cut, with something of it on the disk.
     hub.setFaults(() => ({ kind: 'stall', afterBytes: 6_000_000 }) as never)
     await first.post('/v1/import/hf', { repo: 'Org/Model' })
-    // Without what a journal is written to before it gets its name: the kill may leave one, which a start removes.
+    // without what a journal is written to before it gets its name: the kill may leave one, which a start removes.
     const journals = (): string[] => readdirSync(join(folder, 'root/incoming')).filter((name) => !name.endsWith('.tmp'))
     while (journals().length < 2) await new Promise((resolve) => setTimeout(resolve, 20))
     await stop(first)
@@ -58,7 +58,7 @@ test.skipIf(LIBRARY === undefined && process.env.SVC_REQUIRE_INTEROP !== '1').ea
     expect(skewMs).toBeGreaterThan(300 * 86_400_000)
     expect(journals()).toEqual(left)
     expect((await second.open('svc:///a/b:q4_0')).body.missing).toBe(undefined)
-    // It jumps back and forth under a job.
+    // it jumps back and forth under a job.
     const { body: job } = await second.post('/v1/import/hf', { repo: 'Org/Model' })
     for (const to of ['+0', offset, '+0']) {
       set(to)

@@ -75,7 +75,8 @@ class Bench {
     return spawnDaemon({
       folder,
       wrapper,
-      args: ['--root', root, '--socket', join(folder, 's.sock'), '--config', join(folder, 'on.toml')],
+      // each disk is a new one at the same place
+      args: ['--new', '--root', root, '--socket', join(folder, 's.sock'), '--config', join(folder, 'on.toml')],
       env: { HF_ENDPOINT: this.#hub.endpoint }
     })
   }
@@ -88,7 +89,6 @@ class Bench {
       hub: this.#hub,
       shares: this.#shares,
       sources: join(this.folder, 'sources'),
-      root: join(disk.mountPoint, 'root'),
       now: () => disk.position,
       ...(isOver && { isOver })
     }

@@ -6,6 +6,7 @@ import {
   mkdirSync,
   readdirSync,
   readFileSync,
+  renameSync,
   statSync,
   symlinkSync,
   writeFileSync
@@ -113,6 +114,35 @@ describe('starting', () => {
     expect(existsSync(root)).toBe(false)
   })
 
+  it('refuses a root whose store is not mounted, and makes a new one only with --new', async () => {
+    const folder = temporaryFolder()
+    const [root, off] = [join(folder, 'root'), join(folder, 'off.toml')]
+    const args = ['--root', root, '--socket', join(folder, 's.sock'), '--config', off]
+    const stopped = async (...more: string[]): Promise<string> => {
+      const daemon = await spawnDaemon({ folder, args: [...args, ...more] })
+      daemon.agent.destroy()
+      daemon.child.kill('SIGTERM')
+      expect((await daemon.ended).code).toBe(0)
+      return readFileSync(join(root, 'id'), 'utf8').trim()
+    }
+    const first = await stopped()
+    renameSync(root, join(folder, 'away'))
+    mkdirSync(root, { mode: 0o755 })
+    for (const words of [[], ['--check'], ['tag', 'ls'], ['expect']]) {
+      const { code, out, err } = runSvcd(folder, [...args, ...words])
+      expect([words, code, out]).toEqual([words, 2, ''])
+      for (const part of [first, 'svcd --new']) expect(err).toContain(part)
+    }
+    expect([readdirSync(root), mode(root)]).toEqual([[], 0o755])
+    const second = await stopped('--new')
+    expect(second).not.toBe(first)
+    renameSync(root, join(folder, 'second'))
+    renameSync(join(folder, 'away'), root)
+    const { code, err } = runSvcd(folder, args)
+    expect(code).toBe(2)
+    for (const part of [first, second]) expect(err).toContain(part)
+  })
+
   it('accepts a socket path of 107 bytes, and restricts its own folder', async () => {
     const folder = temporaryFolder()
     const path = `${folder}/${'x'.repeat(107 - folder.length - 1)}`
@@ -197,7 +227,7 @@ describe('starting', () => {
 describe('stopping', () => {
   it('ends jobs with E_ABORTED', async () => {
     const folder = temporaryFolder()
-    // One that waits for a hub is there to be cut, whatever the other one is done with by then.
+    // one that waits for a hub is there to be cut, whatever the other one is done with by then.
     const hub = await startFakeHub({ repos: [{ id: 'a/b', files: [{ path: 'm-q4_0.gguf', content: gguf(20_000) }] }] })
     onTestFinished(() => hub.close())
     hub.setFaults(({ stage }) => (stage === 'cdn' ? { kind: 'stall', afterBytes: 0 } : undefined))
@@ -235,7 +265,7 @@ describe('stopping', () => {
     while (!daemon.log.some((entry) => entry.msg === 'stopping')) await new Promise((resolve) => setTimeout(resolve, 5))
     daemon.child.kill('SIGTERM')
     await daemon.ended
-    // By the daemon's own clock: to start and to end programs takes a busy machine seconds. A stop that takes more than one is
+    // by the daemon's own clock: to start and to end programs takes a busy machine seconds. A stop that takes more than one is
     // cut, and says no more; one that waits for the client takes three.
     const timeOf = (what: RegExp) =>
       daemon.log.find((entry) => what.test(entry.msg as string))?.time as string | undefined
@@ -358,7 +388,7 @@ describe('svcd tag', () => {
     const tag = async (...words: string[]): Promise<string> => {
       const lines: string[] = []
       await tagCommand(words, {
-        root: daemon.root,
+        store: { root: daemon.root },
         socketPath: daemon.socketPath,
         print: (line) => void lines.push(line)
       })

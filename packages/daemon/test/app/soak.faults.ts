@@ -136,7 +136,7 @@ test(`${MINUTES} minutes of mixed work and hostile peers: resource use stays fla
     datagrams: 0
   }
 
-  // While the disk gives errors a job may fail, by name; and never otherwise.
+  // while the disk gives errors a job may fail, by name; and never otherwise.
   let isFaulty = false
   let faults = 0
   const faulty: { readonly from: number; to: number }[] = []
@@ -287,7 +287,7 @@ test(`${MINUTES} minutes of mixed work and hostile peers: resource use stays fla
       const socket = connect(pick(doors))
       socket.on('error', () => undefined)
       socket.write(pick(RUBBISH)())
-      // Some leave at once, some stay and say nothing.
+      // some leave at once, some stay and say nothing.
       setTimeout(() => socket.destroy(), pick([0, 50, 3_000])).unref()
       await rawExchange(daemon.socketPath, pick(RUBBISH)(), { end: true }).catch(() => undefined)
       udp.send(pick(DATAGRAMS)(), Number(peerPort), peerHost!)
@@ -338,7 +338,7 @@ test(`${MINUTES} minutes of mixed work and hostile peers: resource use stays fla
   expect((await other.verify('all')).verify).toEqual({})
   const unfinished = (folder: string): string[] => readdirSync(folder).filter((name) => !name.startsWith('.'))
   expect(unfinished(join(root, 'state/tmp'))).toEqual([])
-  // On a busy machine, an injected error may be logged late; the disk's code is in the error or its causes.
+  // on a busy machine, an injected error may be logged late; the disk's code is in the error or its causes.
   const isOfDisk = (err: unknown): boolean =>
     /\b(EIO|ENOSPC|EDQUOT)\b|Unknown system error/.test(JSON.stringify(err ?? ''))
   const isInjected = (at: number, err: unknown): boolean =>

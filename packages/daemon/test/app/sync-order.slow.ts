@@ -10,7 +10,7 @@ import { checkOrder, traced } from '../support/sync-order.ts'
 vi.setConfig({ testTimeout: 120_000 })
 
 /** A job that says done, a tag's new digest, what a removal makes free, or a view. */
-const ACKNOWLEDGED = /\\"state\\":\\"done\\"|\{\\"digest\\":|\\"freeableBytes\\":|\\"made\\":/
+const ACKNOWLEDGED = /\\"state\\":\\"done\\"|\{\\"digest\\":|\\"tag\\":|\\"freeableBytes\\":|\\"made\\":/
 
 test.skipIf(!HAS_STRACE).each(KILL_SCENARIOS.filter(({ starting }) => !starting))(
   '$name: files are synced before they get a name, folders before the answer',

@@ -135,7 +135,7 @@ describe('svcd move', () => {
     // the mover does not take a store from its daemon
     const busy = runSvcd(at.folder, ['move', at.to])
     expect(busy).toMatchObject({ code: 2 })
-    expect(busy.err).toContain(`pid ${daemon.child.pid}`)
+    expect(busy.err).toContain(`process ${daemon.child.pid} is using`)
     expect(await daemon.import([writeOne(at)], 'me/later')).toMatchObject({ state: 'done' })
     await stop(daemon)
 

@@ -12,6 +12,7 @@ const EXAMPLE: Record<string, unknown> = {
   string: '"text"',
   boolean: 'true',
   count: '12',
+  bytes: '"50GB"',
   seconds: '2.5',
   strings: '["a"]'
 }
@@ -19,6 +20,7 @@ const WRONG: Record<string, string[]> = {
   string: ['1', 'true', '["a"]', '1979-05-27'],
   boolean: ['"true"', '1'],
   count: ['-1', '1.5', '"1"', 'nan', 'inf'],
+  bytes: ['-1', '1.5', '"50 apples"', '"GB"', '"-1GB"', '"9e9GB"', 'inf'],
   seconds: ['0', '-1', '"1"', 'inf'],
   strings: ['"a"', '[1]', '[["a"]]']
 }
@@ -34,6 +36,16 @@ describe('the configuration file', () => {
       for (const part of ['some/file.toml', section, key, ...Object.keys(CONFIG_KEYS[section as 'swarm'])])
         expect(error.message).toContain(part)
     }
+  })
+
+  it.each([
+    ['1000', 1000],
+    ['"1000"', 1000],
+    ['"50GB"', 50e9],
+    ['"1.5 TiB"', 1.5 * 2 ** 40],
+    ['"64kib"', 65_536]
+  ])('a size may be %s', (text, bytes) => {
+    expect(parseConfigText(`[store]\nmax_bytes = ${text}\n`, 'f').store?.max_bytes).toBe(bytes)
   })
 
   it.each([

@@ -86,7 +86,7 @@ it('creates the file for its owner only, keeps an existing mode, and follows a l
   await expect(writeKey(join(folder, 'taken'), { swarm: { seed: false } })).rejects.toThrow(ConfigError)
 })
 
-it('serialises concurrent changes', async () => {
+it('serializes concurrent changes', async () => {
   const file = join(temporaryFolder(), 'config.toml')
   writeFileSync(file, '[hub]\nendpoint = "http://127.0.0.1:9"\n')
   await Promise.all([

@@ -207,7 +207,7 @@ async function run(name: string, host: string, door: Door): Promise<void> {
 }
 for (const [name, door] of Object.entries(doors)) for (const host of HOSTS) await run(name, host, door)
 
-// the table of SECURITY.md, at each door: servers at three places, each of which names four
+// The table of SECURITY.md, at each door: servers at three places, each of which names four
 const SERVERS = [
   ['machine', '127.0.0.1'],
   ['network', 'network.test'],
@@ -230,13 +230,13 @@ for (const [policy, host] of SERVERS) {
 delete results.table
 server = '127.0.0.1'
 
-// that the results can be others: the owner's word is dialled, and seen
+// That the results can be others: the owner's word is dialled, and seen
 await run('the word of the owner', 'inner.test', () => announce(`http://inner.test:${innerPort}/announce`, 'owner'))
 await run('the word of the owner', 'mixed.test', () => announce(`udp://mixed.test:${innerPort}`, 'owner'))
 await run('a socket', '169.254.7.7', () =>
   outcome(new Promise((_, reject) => connect(9, '169.254.7.7').on('error', reject)))
 )
-// what is on this machine may name it, unless its name has an address in the open as well
+// What is on this machine may name it, unless its name has an address in the open as well
 await run('redirects of a hub', 'loopback.test', doors['redirects of a hub']!)
 await run('redirects of a hub in the open', 'loopback.test', () =>
   download(memory(), { endpoint: `http://in-the-open.test:${port}` })

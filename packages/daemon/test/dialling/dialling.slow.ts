@@ -77,5 +77,6 @@ test('names are resolved in one place', () => {
   const resolving = sources.filter((path) =>
     /'(?:node:)?dns(?:\/promises)?'/.test(readFileSync(join(packages, path), 'utf8'))
   )
-  expect(resolving).toEqual(['internal/net/src/dial-guard.ts'])
+  // the page asks whether this machine knows *.localhost, and listens there: it dials nothing
+  expect(resolving).toEqual(['cli/src/ui/page-host.ts', 'internal/net/src/dial-guard.ts'])
 })

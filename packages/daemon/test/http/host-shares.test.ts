@@ -47,6 +47,30 @@ it('addresses of one IPv6 network are one host', () => {
   expect(shares.add('2001:db8:0:2::1', 4)).toBe(1)
 })
 
+it('a user with many hosts counts as one, and shares places among these', () => {
+  const shares = new HostShares<string>(4)
+  for (const i of [1, 2, 3]) shares.add(`127.0.0.${i}`, `many${i}`, 'many')
+  shares.add('127.0.0.1', 'many4', 'many')
+  expect(shares.add('127.0.0.1', 'one1', 'one')).toBe('many1')
+  expect(shares.add('192.0.2.1', 'other')).toBe('many4')
+  expect(shares.add('127.0.0.9', 'many5', 'many')).toBe('many5')
+  expect(shares.add('127.0.0.1', 'one2', 'one')).toBe('one2')
+  shares.delete('one1')
+  shares.add('127.0.0.3', 'many6', 'many')
+  // among the hosts of one user as among users
+  expect(shares.add('127.0.0.9', 'many7', 'many')).toBe('many3')
+})
+
+it('a holder is counted for its user as soon as that is known', () => {
+  const shares = new HostShares<string>(4)
+  for (const i of [1, 2, 3, 4]) shares.add(`127.0.0.${i}`, `h${i}`, 'unknown')
+  expect(shares.add('127.0.0.5', 'h5', 'unknown')).toBe('h5')
+  for (const i of [1, 2, 3, 4]) shares.assign(`h${i}`, 'many')
+  shares.assign('h5', 'many')
+  expect(shares.size).toBe(4)
+  expect(shares.add('127.0.0.5', 'h5', 'unknown')).toBe('h1')
+})
+
 it('in any order of arrivals, places stay within the limit, and a refused host has at most one less than others', () => {
   const steps = fc.array(fc.tuple(fc.integer({ min: 1, max: 5 }), fc.boolean()), { maxLength: 200 })
   fc.assert(

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { mkdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, renameSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test, vi } from 'vitest'
 import { type TestDaemon, testDaemon } from '../support/daemon.ts'
@@ -80,6 +80,43 @@ test.each(Object.keys(FILES))('a damaged %s is named, and nothing is imported', 
   const job = await adopt(daemon, { files })
   expect(job).toMatchObject({ state: 'failed', error: { code: 'E_NOT_IMPORTABLE', candidates: [name] } })
   expect((await daemon.get('/v1/models')).body.namespaces).toEqual([])
+})
+
+test('adopted files are the caller’s own only if the caller says so', async () => {
+  const daemon = await testDaemon()
+  const accessOf = async (bytes: Buffer, body: object): Promise<string> => {
+    const path = join(writeFiles(join(daemon.folder, sha256(bytes).slice(-8)), { m: bytes }), 'm')
+    await adopt(daemon, { files: [{ name: 'm-q8_0.gguf', path }], ...body })
+    return (await daemon.get('/v1/why?ref=svc:///me/adopted:q8_0')).body.access
+  }
+  expect(await accessOf(gguf(7_000, 1), {})).toBe('unknown')
+  expect(await accessOf(gguf(7_000, 2), { own: false })).toBe('unknown')
+  expect(await accessOf(gguf(7_000, 3), { own: true })).toBe('own')
+  // without a hub to ask, the name of a repository is no more than that
+  expect(await accessOf(gguf(7_000, 4), { own: true, hub: { repo: 'Acme/Tiny' } })).toBe('unknown')
+})
+
+test('a large file of which the cache has only its git name is compared with that', async () => {
+  const daemon = await testDaemon()
+  const bytes = Buffer.concat([gguf(7_000), Buffer.alloc(33 << 20)])
+  const path = join(writeFiles(join(daemon.folder, 'cache'), { weights: bytes }), 'weights')
+  const file = { name: 'tiny-q8_0.gguf', path }
+  const hub = { repo: 'Acme/Tiny', revision: COMMIT }
+  const wrong = await adopt(daemon, { files: [{ ...file, gitSha1: gitSha1('another') }], hub })
+  expect(wrong).toMatchObject({ state: 'failed', error: { code: 'E_NOT_IMPORTABLE', candidates: [file.name] } })
+  expect(await adopt(daemon, { files: [{ ...file, gitSha1: gitSha1(bytes) }], hub })).toMatchObject({ state: 'done' })
+})
+
+test('a file whose disk goes away before it is read ends the job, and leaves no half model', async () => {
+  const daemon = await testDaemon()
+  const cache = join(daemon.folder, 'disk')
+  const files = cached(cache)
+  renameSync(cache, `${cache}-away`)
+  const gone = await daemon.post('/v1/adopt', { as: 'me/gone', files })
+  expect([gone.status, gone.body.error.code]).toEqual([400, 'E_BAD_REQUEST'])
+  expect((await daemon.get('/v1/models')).body.namespaces).toEqual([])
+  renameSync(`${cache}-away`, cache)
+  expect(await adopt(daemon, { files })).toMatchObject({ state: 'done' })
 })
 
 test('files whose digests are in the store are not read again', async () => {

@@ -2,7 +2,7 @@ import { chmodSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync
 import { join } from 'node:path'
 import { parseCompanions } from '@svc/manifest'
 import { describe, expect, it } from 'vitest'
-import { importSelectionOf } from '../../src/import/selection.ts'
+import { importSelectionOf } from '../../src/import-fields.ts'
 import { sharedByFile, type TestDaemon, temporaryFolder, testDaemon } from '../support/daemon.ts'
 import { gguf, MODEL, safetensors, writeFiles } from '../support/models.ts'
 
@@ -136,6 +136,7 @@ describe('companions', () => {
 
   it('a file that is swapped for a link is skipped, and the import succeeds', async () => {
     const { localSource } = await import('../../src/sources/local/source.ts')
+    const { toolsHere } = await import('../../src/sources/local/downloads.ts')
     const api = await testDaemon({})
     const folder = writeFiles(temporaryFolder(), {
       'a-q8_0.gguf': gguf(3_000, 6),
@@ -144,12 +145,12 @@ describe('companions', () => {
     })
     const secret = join(temporaryFolder(), 'secret')
     writeFileSync(secret, 'not for anybody')
-    const source = await localSource([folder])
+    const source = await localSource([folder], { as: 'me/a', tools: toolsHere() })
     rmSync(join(folder, 'notes.txt'))
     const { symlinkSync } = await import('node:fs')
     symlinkSync(secret, join(folder, 'notes.txt'))
-    const { importer } = api.running.context
-    const started = await importer.start({
+    const { importJobs } = api.running.context
+    const started = await importJobs.start({
       kind: 'import-local',
       ref: 'beside/swapped',
       repo: { ns: 'beside', name: 'swapped' } as never,

@@ -16,6 +16,7 @@ import { join } from 'node:path'
 import { parseIndex, parseManifest, parseRecord } from '@svc/manifest'
 import { describe, expect, it } from 'vitest'
 import type { FileHere } from '../../src/import/source.ts'
+import { toolsHere } from '../../src/sources/local/downloads.ts'
 import { localSource } from '../../src/sources/local/source.ts'
 import { sharedByFile, type TestDaemon, temporaryFolder, testDaemon } from '../support/daemon.ts'
 import { gguf, MODEL, safetensors, writeFiles } from '../support/models.ts'
@@ -162,7 +163,7 @@ describe('the result of an import', () => {
       'odd/heads'
     )
     expect(job.result!.quants).toEqual(['q4_0', 'raw'])
-    expect(job.result!.warnings).toHaveLength(2)
+    expect(job.result!.warnings!.filter((warning) => warning.includes('header'))).toHaveLength(2)
   })
 
   it('imports empty files and a file of an exact block', async () => {
@@ -298,7 +299,7 @@ describe('sources that are not regular', () => {
 describe('files that change between listing and reading', () => {
   const swapped = async (change: (folder: string) => void): Promise<unknown> => {
     const folder = writeFiles(temporaryFolder(), { 'in/m.gguf': gguf(100), 'out/m.gguf': gguf(100, 9) })
-    const source = await localSource([join(folder, 'in')])
+    const source = await localSource([join(folder, 'in')], { as: 'me/m', tools: toolsHere() })
     change(folder)
     const [file] = source.files as readonly FileHere[]
     const opened = await file!.open(new AbortController().signal).catch((error: unknown) => error)

@@ -1,4 +1,4 @@
-import { recognise } from '@svc/classify'
+import { recognize } from '@svc/classify'
 import { expect, it, onTestFinished } from 'vitest'
 import { bytesToRead, planListing } from '../../src/import/plan.ts'
 import type { ImportSource } from '../../src/import/source.ts'
@@ -12,7 +12,7 @@ const sourceOf = (names: readonly string[], kind: ImportSource['kind'] = 'local'
     open: () => Promise.reject(new Error('a plan reads nothing'))
   })),
   annotations: {},
-  fetchUnrecognised: false,
+  fetchUnrecognized: false,
   concurrency: 1,
   provenance: () => ({ access: 'own' }),
   origin: { kind: 'local' },
@@ -28,13 +28,12 @@ it('a long listing gives the same plan in another thread, and the same refusal',
   )
   const source = sourceOf(names)
   const plan = await planListing(source, offload)
-  expect(plan.recognition).toEqual(recognise(source.files.map(({ name, sizeBytes }) => ({ name, sizeBytes }))))
+  expect(plan.recognition).toEqual(recognize(source.files.map(({ name, sizeBytes }) => ({ name, sizeBytes }))))
   // the weights, which the odd ones are not, and what is kept beside them: all of these are small
   expect(bytesToRead(plan)).toBe((1_000 * 999) / 2)
   const bad = [...names, 'a/../b']
-  await expect(planListing(sourceOf(bad), offload)).rejects.toMatchObject({ code: 'E_BAD_REQUEST' })
+  await expect(planListing(sourceOf(bad), offload)).rejects.toMatchObject({ code: 'E_INVALID' })
   await expect(planListing(sourceOf(bad, 'hub' as never), offload)).rejects.toMatchObject({
-    code: 'E_NOT_IMPORTABLE',
-    status: 502
+    code: 'E_BAD_LISTING'
   })
 })

@@ -70,8 +70,7 @@ async function perform(api: TestDaemon, folder: string, step: Step): Promise<voi
       return
     }
     case 'tag': {
-      const [ns, name] = step.name.split('/') as [string, string]
-      const { status } = await api.post('/svcd/tag', { root: api.root, ns, name, tag: step.tag, index: 'current' })
+      const { status } = await api.call('PUT', `/v1/tags/${step.name}/${step.tag}`, { body: {} })
       expect([200, 404]).toContain(status)
       return
     }

@@ -27,8 +27,8 @@ describe('jobs', () => {
   it('go from waiting through fetching to done, and snapshots never change', async () => {
     const jobs = registry()
     const held = gate()
-    const first = jobs.start({ kind: 'verify', ref: 'all', target: 'all', filesTotal: 2 }, async ({ update }) => {
-      update({ filesDone: 1, message: 'hm' })
+    const first = jobs.start({ kind: 'verify', ref: 'all', target: 'all', filesTotal: 2 }, async ({ report }) => {
+      report({ filesDone: 1, message: 'hm' })
       await held.passed
       return { verify: {} }
     })
@@ -48,8 +48,8 @@ describe('jobs', () => {
   it('cannot change after they end', async () => {
     const jobs = registry()
     let late = (): void => undefined
-    const { id } = jobs.start({ kind: 'verify', ref: 'all' }, async ({ update }) => {
-      late = () => update({ filesDone: 99 })
+    const { id } = jobs.start({ kind: 'verify', ref: 'all' }, async ({ report }) => {
+      late = () => report({ filesDone: 99 })
       return {}
     })
     await settle(jobs)
@@ -126,9 +126,9 @@ describe('jobs', () => {
     const [held, told] = [gate(), gate()]
     const idsOf = (manifest: string) => jobs.openOf(manifest).map(({ id }) => id)
     const early = jobs.start({ kind: 'ensure', ref: 'a', manifest: 'x' }, () => held.passed.then(() => ({})))
-    const late = jobs.start({ kind: 'import-bt', ref: 'b' }, async ({ update }) => {
+    const late = jobs.start({ kind: 'import-bt', ref: 'b' }, async ({ report }) => {
       await told.passed
-      for (const manifest of ['y', 'x'] as const) update({ manifest })
+      for (const manifest of ['y', 'x'] as const) report({ manifest })
       await held.passed
       return { manifest: 'z' as never }
     })

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -9,7 +10,7 @@ import { expect, onTestFinished, test, vi } from 'vitest'
 import { Arrivals } from '../../src/library/arrivals.ts'
 import { Artifacts } from '../../src/library/artifacts.ts'
 import { Documents } from '../../src/library/documents.ts'
-import { Holdings } from '../../src/library/holdings.ts'
+import { Holdings, pinKey } from '../../src/library/holdings.ts'
 import type { ArtifactSource } from '../../src/library/origin.ts'
 import type { Provenance } from '../../src/library/provenance.ts'
 import { ReplacedFiles, STATE_FOLDERS } from '../../src/library/replace.ts'
@@ -47,7 +48,24 @@ async function setUp() {
     })
     return digest
   }
-  return { artifacts, documents, holdings, add }
+  const put = async (text: string): Promise<Sha256Digest> =>
+    (await store.ingest(Readable.from([Buffer.from(text)]), { sizeBytes: text.length })).digest
+  /** A pinned artifact that names these bytes under a kind of its own, and is not complete. */
+  const pin = async (digest: Sha256Digest, label: string, provenance: Provenance = { access: 'public' }) => {
+    const bt = { merkleRoot: digestOf(1) }
+    const manifest = sealManifest(
+      [
+        { kind: 'config', name: 'modelconfig.json', digest: digestOf(3), size: 9, bt },
+        { kind: 'code', name: 'modeling_x.py', role: 'model', digest, size: 9, bt }
+      ],
+      { label }
+    )
+    await store.ingest(Readable.from([manifest.bytes.slice()]), { sizeBytes: manifest.bytes.length })
+    const hints = { trackers: [], webseeds: [], peers: [] }
+    await artifacts.record({ manifestDigest: manifest.digest, source: { kind: 'bt' }, provenance, hints })
+    return manifest.digest
+  }
+  return { store, artifacts, documents, holdings, add, put, pin }
 }
 
 test('the holders of a blob are indexed, and the index follows changes', async () => {
@@ -80,4 +98,69 @@ test('the holders of a blob are indexed, and the index follows changes', async (
   // a removed artifact holds nothing
   await artifacts.forget(withheld)
   expect((await holdings.inherited([digestOf(50)])).size).toBe(0)
+})
+
+test('bytes that are here are a pinned artifact’s own only if its swarm, or one of what everybody may have, brought them', async () => {
+  const { artifacts, holdings, put, pin } = await setUp()
+  const { arrivals } = holdings
+  const digest = await put('all of it')
+  const [first, second] = [await pin(digest, 'first'), await pin(digest, 'second')]
+  const unproven = ['modeling_x.py']
+  const ofBoth = async () => [await holdings.unprovenOf(first), await holdings.unprovenOf(second)]
+  // nobody knows where it is from: it may be a companion, a document, or what a removed model left
+  expect(await ofBoth()).toEqual([unproven, unproven])
+
+  await arrivals.begin(digest, pinKey(first), { isEmpty: true })
+  // another import made the blob
+  expect(await ofBoth()).toEqual([unproven, unproven])
+  await arrivals.committed(digest)
+  expect(await ofBoth()).toEqual([[], []])
+  await artifacts.setPrivate(first, true)
+  expect(await ofBoth()).toEqual([[], unproven])
+  await artifacts.setPrivate(first, false)
+  expect(await ofBoth()).toEqual([[], []])
+
+  // the rest came from elsewhere
+  await arrivals.begin(digest, 'hf:acme/gated', { isEmpty: false })
+  await arrivals.committed(digest)
+  expect(await ofBoth()).toEqual([unproven, unproven])
+  await arrivals.settleFrom(pinKey(second), [digest])
+  expect(await arrivals.noted()).toEqual([digest])
+  await arrivals.settleFrom(pinKey(first), [digest])
+  expect(await arrivals.noted()).toEqual([])
+})
+
+test('a part that another import brought counts as the whole does, and what appears is noticed at once', async () => {
+  const { store, holdings, put, pin } = await setUp()
+  const text = 'a secret!'
+  const digest = parseDigest(`sha256:${createHash('sha256').update(text).digest('hex')}`)
+  const pinned = await pin(digest, '')
+  expect(await holdings.unprovenNow(pinned)).toEqual([])
+  const partial = await store.partial({ key: digest, digest, sizeBytes: text.length })
+  await partial.write(0, Buffer.from('a sec'))
+  expect(await holdings.unprovenNow(pinned)).toEqual(['modeling_x.py'])
+  await partial.discard()
+  const other = await pin(digest, 'other')
+  expect(await holdings.unprovenNow(other)).toEqual([])
+  await put(text)
+  expect(await holdings.unprovenNow(other)).toEqual(['modeling_x.py'])
+})
+
+test('a blob that has just been made of what its swarm gave is proven, before its note is written', async () => {
+  const { store, holdings, put, pin } = await setUp()
+  const digest = parseDigest(`sha256:${createHash('sha256').update('its bytes').digest('hex')}`)
+  const artifact = await pin(digest, 'arriving')
+  await holdings.arrivals.begin(digest, pinKey(artifact), { isEmpty: true })
+  const { promise: isAsked, resolve: ask } = Promise.withResolvers<void>()
+  const commit = holdings.arrivals.commit(digest, async () => {
+    await put('its bytes')
+    ask()
+    await new Promise((resolve) => setImmediate(resolve))
+    return { existed: false }
+  })
+  await isAsked
+  expect(store.blobPath(digest)).toContain(digest.slice(-8))
+  expect(await holdings.unprovenNow(artifact)).toEqual([])
+  await commit
+  expect(await holdings.unprovenNow(artifact)).toEqual([])
 })

@@ -60,6 +60,8 @@ test('another import of the same artifact: credentials apply until a source is p
   expect(mergedProvenance(restricted, { access: 'unknown' }, latest)).toEqual(restricted)
   expect(mergedProvenance(confirmed, { access: 'unknown' }, latest)).toEqual(confirmed)
   expect(mergedProvenance({ access: 'own' }, { access: 'unknown' }, latest)).toEqual({ access: 'unknown' })
+  for (const access of ['public', 'own'] as const)
+    expect(mergedProvenance(restricted, { access, unproven: ['m.gguf'] }, latest)).toEqual(restricted)
 })
 
 test('a pinned import changes nothing, unless a key fetches blobs that were missing', () => {

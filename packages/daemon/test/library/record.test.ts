@@ -3,6 +3,7 @@ import { dirname, join } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import { digestFromHex } from '@svc/ref'
 import { beforeEach, describe, expect, it } from 'vitest'
+import { restoredRecord } from '../../src/library/artifact-record.ts'
 import { Artifacts } from '../../src/library/artifacts.ts'
 import { ReplacedFiles } from '../../src/library/replace.ts'
 import { Repos } from '../../src/library/repos.ts'
@@ -179,4 +180,55 @@ it('a record under the name of another is damaged', async () => {
   const listed: string[] = []
   for await (const { path: at } of records.list((error) => unreadable.push(error.name))) listed.push(at)
   expect([listed, unreadable]).toEqual([[view.path], ['CorruptStateError']])
+})
+
+describe('a restored record', () => {
+  const hints = { trackers: ['udp://10.0.0.1:80'], webseeds: ['http://10.0.0.1/'], peers: ['10.0.0.1:1'] }
+  const all = ['udp://10.0.0.1:80', 'http://10.0.0.1/', '10.0.0.1:1']
+  const body = { source: { kind: 'bt' }, provenance: { access: 'public' }, pinned: true }
+  const restored = (fields: object, version = 4): Record<string, unknown> =>
+    JSON.parse(Buffer.from(restoredRecord(Buffer.from(recordText({ ...body, ...fields }, version)))).toString())
+
+  it.each([{}, { others: [] }, { others: ['10.0.0.1:1'] }])(
+    'names no address on the owner’s word, claiming %j',
+    (claim) => {
+      const { hints: after, ...rest } = restored({ hints: { ...hints, ...claim } })
+      expect(after).toEqual({ ...hints, others: all })
+      expect(rest).toMatchObject({ ...body, version: 4, readers: 4 })
+    }
+  )
+
+  it('has no choice of its owner: it would say which signed files may be absent', () => {
+    expect(restored({ choices: { 'me/m': { aux: 'none' } } })).not.toHaveProperty('choices')
+  })
+
+  it('is read with them, and what the owner types later is the owner’s again', async () => {
+    const bytes = restoredRecord(Buffer.from(recordText({ ...body, hints }, 4)))
+    mkdirSync(join(root, 'state/artifacts'), { recursive: true })
+    writeFileSync(join(root, 'state/artifacts', `${'a'.repeat(64)}.json`), bytes)
+    const artifacts = new Artifacts(root, files)
+    expect((await artifacts.read(manifest))?.hints.others).toEqual(all)
+    await artifacts.record({ ...local, source: { kind: 'bt' }, hints: { ...local.hints, peers: ['10.0.0.1:1'] } })
+    expect((await artifacts.read(manifest))?.hints).toEqual({ ...hints, others: all.slice(0, 2) })
+  })
+
+  it('of another version, too', () => {
+    expect(restored({ hints }, 5)).toMatchObject({ hints: { others: all }, version: 5, readers: 5 })
+  })
+
+  it('says so of the trackers of a BitTorrent v1 torrent', () => {
+    const bittorrentV1 = { infohash: 'c'.repeat(40), trackers: ['udp://10.0.0.1:80'] }
+    expect(restored({ source: { kind: 'catalog', bittorrentV1 } })).toMatchObject({
+      source: { bittorrentV1: { ...bittorrentV1, isFromOthers: true } }
+    })
+  })
+
+  it.each([
+    ['that names no address', recordText({ ...body, hints: { trackers: [], webseeds: [], peers: [] } }, 4)],
+    ['of a repository', recordText({ tags: {} }, 4)],
+    ['that is damaged', recordText({ ...body, hints }, 4).replace('public', 'pablic')],
+    ['that is none', '[]']
+  ])('%s stays as it is, byte for byte', (_what, text) => {
+    expect(Buffer.from(restoredRecord(Buffer.from(text))).toString()).toBe(text)
+  })
 })

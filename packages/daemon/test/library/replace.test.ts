@@ -49,17 +49,17 @@ describe('state files', () => {
     const repos = new Repos(root, files)
     const repo = { ns: 'ns', name: 'name' }
     await repos.update({ ns: 'ns', name: 'other' }, async () => state)
-    // The file's own sync comes first, then that of its folder.
+    // the file's own sync comes first, then that of its folder.
     plan.arm(2)
     expect(await codeOf(repos.update(repo, async () => state))).toBe('EIO')
     plan.arm(0)
-    // Readers see the new bytes, which are not durable yet.
+    // readers see the new bytes, which are not durable yet.
     expect(await repos.read('ns', 'name')).toEqual(state)
     plan.arm(1)
     expect(await codeOf(repos.update(repo, async (current) => current!))).toBe('EIO')
     plan.arm(0)
     expect(await codeOf(repos.update(repo, async (current) => current!))).toBe('done')
-    // Now they are: nothing is synced a second time.
+    // now they are: nothing is synced a second time.
     plan.arm(1)
     expect(await codeOf(repos.update(repo, async (current) => current!))).toBe('done')
     expect(plan.seen).toBe(0)

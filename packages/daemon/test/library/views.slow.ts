@@ -1,7 +1,8 @@
 // Views whose copies take long enough to be interrupted.
+import { spawnSync } from 'node:child_process'
 import { mkdirSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { expect, test, vi } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { temporaryFolder, testDaemon } from '../support/daemon.ts'
 import { gguf, MODEL, writeFiles } from '../support/models.ts'
 import { spawnDaemon } from '../support/process.ts'
@@ -67,4 +68,33 @@ test('kill -9 during a copy: the earlier view stands, the next request replaces 
   expect(readdirSync(places)).toEqual(['view'])
   expect(readFileSync(view.loads).length).toBe(LARGE_BYTES + 24)
   expect(await held(again)).toEqual([manifestDigest])
+})
+
+const canMount = process.getuid?.() === 0 && spawnSync('mount', ['--version']).status === 0
+test.skipIf(!canMount)('an unmounted disk takes no view with it', async () => {
+  const daemon = await testDaemon()
+  await daemon.import([writeFiles(join(daemon.folder, 'Model'), MODEL)])
+  const disk = join(daemon.folder, 'disk')
+  const path = join(disk, 'bound/view')
+  mkdirSync(join(disk, 'bound'), { recursive: true })
+  const run = (...args: string[]): void => expect(spawnSync(args[0]!, args.slice(1)).status, args.join(' ')).toBe(0)
+  const mount = (): void => run('mount', '-t', 'tmpfs', '-o', 'size=8m', 'svc-test', disk)
+  mount()
+  onTestFinished(() => void spawnSync('umount', ['-l', disk]))
+  mkdirSync(join(disk, 'bound'))
+  const view = await makeView(daemon, { ref: REF, path })
+  // the same disk under another name, so that it outlives the unmounting
+  const kept = join(daemon.folder, 'kept')
+  mkdirSync(kept)
+  run('mount', '--bind', disk, kept)
+  onTestFinished(() => void spawnSync('umount', ['-l', kept]))
+  run('umount', disk)
+  expect(await viewsOf(daemon)).toMatchObject([{ path, present: false }])
+  expect(await refused(daemon.post('/v1/views', { ref: 'svc:///me/model:q8_0', path }))).toEqual([400, 'E_BAD_REQUEST'])
+  await daemon.call('DELETE', '/v1/models/me/model')
+  await daemon.finished((await daemon.post('/v1/gc', { graceSeconds: 0, views: true })).body)
+  expect([await held(daemon), readdirSync(join(disk, 'bound'))]).toEqual([[view.manifestDigest], []])
+  run('mount', '--bind', kept, disk)
+  for (const { path: file } of view.files) expect(readFileSync(file).length).toBeGreaterThan(0)
+  expect(await viewsOf(daemon)).toMatchObject([{ path, present: true }])
 })

@@ -239,6 +239,30 @@ test('a view deleted by hand keeps no artifact; one on a missing disk does', asy
   expect(await held(daemon)).toEqual([])
 })
 
+test('a view whose disk is away is replaced by none, and keeps its artifact, until it is forgotten', async () => {
+  const daemon = await withModel()
+  const disk = join(daemon.folder, 'disk')
+  const path = join(disk, 'view')
+  mkdirSync(disk)
+  const view = await makeView(daemon, { ref: REF, path })
+  const records = new ViewRecords(daemon.root, await ReplacedFiles.open(join(daemon.root, 'state')))
+  // as if the folder were the mount point of a disk
+  await records.write({ ...(await records.read(path))!, device: '1' })
+  renameSync(disk, join(daemon.folder, 'away'))
+  mkdirSync(disk)
+  expect(await refused(daemon.post('/v1/views', { ref: GGUF, path }))).toEqual([400, 'E_BAD_REQUEST'])
+  expect([readdirSync(disk), await held(daemon)]).toEqual([[], [view.manifestDigest]])
+  await daemon.call('DELETE', '/v1/models/me/model')
+  await daemon.finished((await daemon.post('/v1/gc', { graceSeconds: 0, views: true })).body)
+  rmSync(disk, { recursive: true })
+  renameSync(join(daemon.folder, 'away'), disk)
+  for (const { path: file } of view.files) expect(readFileSync(file).length).toBeGreaterThan(0)
+  rmSync(path, { recursive: true })
+  await daemon.import([join(daemon.folder, 'Model')])
+  expect((await remove(daemon, path)).body).toEqual({ path, removed: false })
+  expect(await makeView(daemon, { ref: GGUF, path })).toMatchObject({ made: true })
+})
+
 test('a held managed view is not removed before its time', async () => {
   const clock = new VirtualClock(Date.UTC(2026, 4, 1))
   const daemon = await withModel({ clock })

@@ -16,8 +16,9 @@ function world({ isVerifiedLate = false, timeoutMs = 60_000 } = {}) {
   clock.after(1, () => undefined)
   clock.step()
   const jobs = new JobRegistry((error): ErrorBody => toWireError(error).envelope.error)
+  const log: object[] = []
   const day = new DayBudget(100, () => clock.monotonic())
-  const demand = new DemandJobs({ jobs, day, clock, timeoutMs })
+  const demand = new DemandJobs({ jobs, day, clock, timeoutMs, log: { info: (facts: object) => void log.push(facts) } })
   const way = { source: 'it', isVerifiedLate }
   const started: { readonly job: Job; readonly end: (error?: Error) => void }[] = []
   const start = async (): Promise<Job> => {
@@ -36,10 +37,10 @@ function world({ isVerifiedLate = false, timeoutMs = 60_000 } = {}) {
     )
     return { over: arrival.over, leave }
   }
-  return { clock, jobs, day, demand, way, started, bring }
+  return { clock, jobs, day, demand, way, started, bring, log }
 }
 
-const failed = (code: 'E_SOURCE_UNAVAILABLE' | 'E_NOT_IMPORTABLE'): Error => new DaemonError(code, 'no')
+const failed = (code: 'E_SOURCE_UNAVAILABLE' | 'E_NOT_IMPORTABLE'): Error => new DaemonError(code, 'for the owner')
 
 test('a failure without a byte costs no budget, and is not retried at once', async () => {
   const { clock, day, started, bring, demand } = world()
@@ -47,9 +48,13 @@ test('a failure without a byte costs no budget, and is not retried at once', asy
     const { over } = await bring('a')
     expect(day.spentBytes()).toBe(60)
     started.at(-1)!.end(failed('E_SOURCE_UNAVAILABLE'))
-    expect((await over)?.message).toBe('no')
+    expect((await over)?.message).toBe('for the owner')
     expect([day.spentBytes(), started.length, demand.count, demand.total]).toEqual([0, tries, 0, tries])
-    await expect(bring('a')).rejects.toMatchObject({ status: 503, retryAfterSeconds: 30 })
+    await expect(bring('a')).rejects.toMatchObject({
+      status: 503,
+      retryAfterSeconds: 30,
+      message: expect.not.stringContaining('owner')
+    })
     await clock.advance(30_001)
   }
 })
@@ -91,13 +96,15 @@ test('many concurrent clients cause one job; the limit is four jobs', async () =
 })
 
 test('a job that cannot start costs no budget', async () => {
-  const { day, demand, way } = world()
+  const { day, demand, way, log } = world()
   const start = async (): Promise<Job> => {
-    throw new DaemonError('E_RATE_LIMITED', 'no')
+    throw new DaemonError('E_RATE_LIMITED', 'for the owner')
   }
   const bringing = () => demand.bring({ key: 'a', way, missingBytes: async () => 60, start }, '192.0.2.1')
   for (let i = 0; i < 3; i++) await expect(bringing()).rejects.toMatchObject({ status: 429 })
   expect([day.spentBytes(), demand.count, demand.total]).toEqual([0, 0, 0])
+  expect(log).toHaveLength(3)
+  expect(log[0]).toMatchObject({ reason: 'for the owner' })
 })
 
 test('a job that takes too long ends, unless its owner waits for the same artifact', async () => {

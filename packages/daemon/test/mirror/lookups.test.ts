@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { DaemonError } from '../../src/errors.ts'
+import { LibraryError } from '../../src/library/library-error.ts'
 import type { UpstreamFile, UpstreamRepo } from '../../src/library/upstream-repo.ts'
 import { DayBudget } from '../../src/mirror/day-budget.ts'
 import { HostQueue } from '../../src/mirror/host-queue.ts'
@@ -20,7 +21,13 @@ function world(answer: (repo: string) => Promise<UpstreamRepo>) {
   }
   const nowMs = (): number => clock.nowMs
   const queue = new HostQueue({ atOnce: 2, maxWaiting: 32 }, nowMs, () => later('others are first', 5))
-  const all = new Lookups({ upstream: { look }, day: new DayBudget(1, nowMs), queue, nowMs })
+  const all = new Lookups({
+    upstream: { look },
+    day: new DayBudget(1, nowMs),
+    queue,
+    nowMs,
+    log: { info: () => undefined }
+  })
   const lookups = {
     look: (repo: string, revision: string | undefined, host = '192.0.2.1') =>
       all.look({ repo, revision, isNamedOnly: false }, host)
@@ -29,8 +36,9 @@ function world(answer: (repo: string) => Promise<UpstreamRepo>) {
 }
 
 const refuses =
-  (code: 'E_UNKNOWN_REF' | 'E_SOURCE_FORBIDDEN' | 'E_SOURCE_UNAVAILABLE' | 'E_RATE_LIMITED') => async () => {
-    throw new DaemonError(code, 'no')
+  (code: 'E_UNKNOWN_REF' | 'E_SOURCE_FORBIDDEN' | 'E_SOURCE_UNAVAILABLE' | 'E_RATE_LIMITED' | 'E_BAD_LISTING') =>
+  async () => {
+    throw code === 'E_BAD_LISTING' ? new LibraryError(code, 'no') : new DaemonError(code, 'no')
   }
 
 describe('lookups', () => {
@@ -48,14 +56,17 @@ describe('lookups', () => {
     expect(asked).toEqual(['acme/model ', `acme/model ${COMMIT}`, 'acme/model '])
   })
 
-  it.each(['E_UNKNOWN_REF', 'E_SOURCE_FORBIDDEN'] as const)('remember %s for a minute', async (code) => {
-    const { lookups, asked, clock } = world(refuses(code))
-    for (let i = 0; i < 3; i++) expect(await lookups.look('acme/model', undefined)).toBeUndefined()
-    expect(asked.length).toBe(1)
-    clock.nowMs = 61_000
-    await lookups.look('acme/model', undefined)
-    expect(asked.length).toBe(2)
-  })
+  it.each(['E_UNKNOWN_REF', 'E_SOURCE_FORBIDDEN', 'E_BAD_LISTING'] as const)(
+    'remember %s for a minute',
+    async (code) => {
+      const { lookups, asked, clock } = world(refuses(code))
+      for (let i = 0; i < 3; i++) expect(await lookups.look('acme/model', undefined)).toBeUndefined()
+      expect(asked.length).toBe(1)
+      clock.nowMs = 61_000
+      await lookups.look('acme/model', undefined)
+      expect(asked.length).toBe(2)
+    }
+  )
 
   it('remember for a few seconds that a hub does not answer', async () => {
     const { lookups, asked, clock } = world(refuses('E_SOURCE_UNAVAILABLE'))

@@ -7,7 +7,7 @@ import { type FakeHub, startFakeHub } from '@svc/testkit/fake-hub'
 import { lfsPointer } from '@svc/testkit/fake-hub-content'
 import type { FakeTreeEntry } from '@svc/testkit/fake-hub-faults'
 import { type FakeXet, startFakeXet } from '@svc/testkit/fake-xet'
-import { makeGguf, seededBytes } from '@svc/testkit/models'
+import { makeGguf, makeSafetensors, seededBytes } from '@svc/testkit/models'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { BUILTIN_NETWORKS } from '../../src/app/networks.ts'
 import { mergeConfig } from '../../src/config/config.ts'
@@ -286,7 +286,7 @@ test('long listings of strangers and of the owner are planned in separate thread
   const ran = vi.spyOn(Offload.prototype, 'call')
   onTestFinished(() => ran.mockRestore())
   const threads = (): Set<unknown> => {
-    const planning = ran.mock.contexts.filter((_, i) => ['recognise', 'plan'].includes(ran.mock.calls[i]![0]))
+    const planning = ran.mock.contexts.filter((_, i) => ['recognize', 'plan'].includes(ran.mock.calls[i]![0]))
     ran.mockClear()
     return new Set(planning)
   }
@@ -362,4 +362,20 @@ test("a client's download is not assembled from the owner's blobs, even if the h
   expect((await it.ask(`/Acme/M/resolve/${second}/${Q8}`)).body.equals(now!)).toBe(true)
   expect(it.hub.bytesSent.get(Q8)! - sent).toBeGreaterThanOrEqual(now!.length)
   expect(xet.requests).toEqual([])
+})
+
+test('a file of another form of the model is fetched as that form', async () => {
+  const it = await world()
+  const config = { path: 'config.json', content: Buffer.from('{"model_type":"mistral"}') }
+  const content = (seed: number): Buffer => makeSafetensors({ seed })
+  const weights = ['model.safetensors', 'consolidated.safetensors'].map((path, i) => ({
+    path,
+    content: content(i),
+    lfs: true
+  }))
+  it.hub.commit({ id: 'Acme/M', files: [config, ...weights] })
+  for (const [i, { path }] of weights.entries())
+    expect((await it.ask(`/Acme/M/resolve/main/${path}`)).body.equals(content(i))).toBe(true)
+  await expect.poll(it.names).toHaveLength(2)
+  expect((await it.names()).map((name) => name.split('.').at(-1)).sort()).toContain('consolidated')
 })

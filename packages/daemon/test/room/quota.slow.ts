@@ -156,7 +156,7 @@ test('the space to keep free counts: an import names what would go, and a larger
   await Promise.all(['a', 'b'].map((name) => pin(name, true)))
   const refused = await bring('C', true)
   expect(refused).toMatchObject({ state: 'failed', error: { code: 'E_NO_SPACE' } })
-  expect([refused.error?.candidates, refused.error?.message]).toEqual([undefined, expect.stringContaining('min_free')])
+  expect([refused.error?.candidates, refused.error?.message]).toEqual([undefined, expect.stringContaining('stay free')])
   await pin('a', false)
   expect(await bring('C', true)).toMatchObject({ state: 'done' })
   expect(await states()).toEqual({ a: 'away', b: 'here', c: 'here' })

@@ -48,7 +48,7 @@ test("a foreign file in the socket's place is not touched, and reported once", a
   await until(() => said.length > 0)
   for (let n = 0; n < 5; n++) {
     await clock.advance(LOOK_MS)
-    // A look at the file takes no longer than these.
+    // a look at the file takes no longer than these.
     for (let look = 0; look < 5; look++) await stat(socketPath)
   }
   expect(said).toHaveLength(1)

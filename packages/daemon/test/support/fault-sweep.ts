@@ -27,7 +27,7 @@ export function describeImportFaults(errno: string, only: string, stride: number
     const plan = new Faults({ errno, only })
     const api = await testDaemon({ filePort: plan.filePort })
     const below = (name: string): string[] => readdirSync(join(api.root, name))
-    // The threads are there before anything is counted.
+    // the threads are there before anything is counted.
     await api.import([writeFiles(join(api.folder, 'first'), { 'm-q4_0.gguf': gguf(1_200_000, 1) })], 'first/m')
     const done: string[] = []
     let failed = 0
@@ -52,11 +52,11 @@ export function describeImportFaults(errno: string, only: string, stride: number
           expect(`sha256:${createHash('sha256').update(readFileSync(path)).digest('hex')}`).toBe(digest)
       }
       if (!fired) expect(jobs.map(({ state }) => state)).toEqual(['done', 'done'])
-      // A present blob that the disk does not give in the moment of comparison makes room for the bytes at hand.
+      // a present blob that the disk does not give in the moment of comparison makes room for the bytes at hand.
       const aside = below('quarantine')
       expect(aside.length).toBeLessThanOrEqual(errno === 'EIO' && fired ? 1 : 0)
       for (const name of aside) unlinkSync(join(api.root, 'quarantine', name))
-      // Where deleting a part is what failed, it is left to the sweep of the next start.
+      // where deleting a part is what failed, it is left to the sweep of the next start.
       const left = below('incoming')
       expect(left.length).toBeLessThanOrEqual(fired ? 1 : 0)
       for (const name of left) unlinkSync(join(api.root, 'incoming', name))

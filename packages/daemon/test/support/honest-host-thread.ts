@@ -6,7 +6,7 @@ import { parentPort, workerData } from 'node:worker_threads'
 import { HONEST_HOST, type HonestReport, type HostileData } from './hostile-hosts.ts'
 import { framed, u32 } from './wire-bytes.ts'
 
-const { webseedPort, webseedPath, hubPort, ociPort, metricsPort, peerPort, digest, handshake } =
+const { webseedPort, webseedPath, hubPort, ociPort, s3Port, metricsPort, peerPort, digest, handshake } =
   workerData as HostileData
 const DAEMON = '127.0.0.1'
 /** Whoever is told to come again does, for this long. */
@@ -91,10 +91,12 @@ let fresh = 0
 const DOORS: Readonly<Record<string, () => Promise<void>>> = {
   webseed: () => served(webseedPort, webseedPath, { Range: 'bytes=0-65535' }),
   hub: () => served(hubPort, '/acme/honest/resolve/main/m-q8_0.gguf', { Range: 'bytes=0-65535' }),
+  'hub, signed': () => served(hubPort, '/acme/signed/resolve/main/m-q8_0.gguf', { Range: 'bytes=0-65535' }),
   'hub, tree': () => served(hubPort, '/api/models/acme/honest/tree/main?recursive=true'),
   'hub, on demand': () => served(hubPort, `/acme/fresh-${fresh++ % 100}/resolve/main/m-q8_0.gguf`),
   'oci, manifest': () => served(ociPort, '/v2/me/m0/manifests/q8_0'),
   'oci, blob': () => served(ociPort, `/v2/me/m0/blobs/${digest}`, { Range: 'bytes=0-65535' }),
+  s3: () => served(s3Port, '/models/me/m0/q8_0/m-q8_0.gguf', { Range: 'bytes=0-65535' }),
   metrics: () => served(metricsPort, '/healthz'),
   peer: blockInTime
 }

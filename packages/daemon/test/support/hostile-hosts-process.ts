@@ -5,7 +5,7 @@ import { connect, type Socket } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import { encodeBencode } from '@svc/metainfo'
 import { mutateBytes, randomFrom } from '@svc/testkit/mutate'
-import { HOSTS, type HostileData, type HostileReport, LONG_LISTINGS, MARKER } from './hostile-hosts.ts'
+import { FORGED, HOSTS, type HostileData, type HostileReport, LONG_LISTINGS, MARKER } from './hostile-hosts.ts'
 import { framed, u32 } from './wire-bytes.ts'
 
 const DAEMON = '127.0.0.1'
@@ -17,7 +17,7 @@ const done: Record<string, number> = {}
 const leaks = new Map<string, string>()
 const needle = Buffer.from(MARKER)
 
-type Door = 'webseed' | 'hub' | 'oci' | 'metrics' | 'peer'
+type Door = 'webseed' | 'hub' | 'oci' | 's3' | 'metrics' | 'ui' | 'peer'
 
 /** One attack of one host, until its round is over. */
 class Attack {
@@ -33,22 +33,27 @@ class Attack {
     this.#data = data
   }
 
-  end(): void {
-    this.isOver = true
-    for (const socket of this.#open) socket.destroy()
+  get ui(): HostileData['ui'] {
+    return this.#data.ui
   }
 
   count(): void {
     done[this.#name] = (done[this.#name] ?? 0) + 1
   }
 
-  port(door: Door): number {
-    const { webseedPort, hubPort, ociPort, metricsPort, peerPort } = this.#data
-    return { webseed: webseedPort, hub: hubPort, oci: ociPort, metrics: metricsPort, peer: peerPort }[door]
+  end(): void {
+    this.isOver = true
+    for (const socket of this.#open) socket.destroy()
+  }
+
+  #to(door: Door): { readonly host: string; readonly port: number } {
+    const { webseedPort: webseed, hubPort: hub, ociPort: oci, s3Port: s3, metricsPort: metrics } = this.#data
+    if (door === 'ui') return this.#data.ui
+    return { host: DAEMON, port: { webseed, hub, oci, s3, metrics, peer: this.#data.peerPort }[door] }
   }
 
   dial(door: Door): Socket {
-    const socket = connect({ port: this.port(door), host: DAEMON, localAddress: this.#host })
+    const socket = connect({ ...this.#to(door), localAddress: this.#host })
     let tail = Buffer.alloc(0)
     socket.on('error', () => undefined).on('close', () => this.#open.delete(socket))
     socket.on('data', (chunk) => {
@@ -88,7 +93,8 @@ class Attack {
   }
 
   request(door: Exclude<Door, 'peer'>, path: string, more = '', method = 'GET'): string {
-    return `${method} ${path} HTTP/1.1\r\nHost: ${DAEMON}:${this.port(door)}\r\nConnection: close\r\n${more}\r\n`
+    const { host, port } = this.#to(door)
+    return `${method} ${path} HTTP/1.1\r\nHost: ${host}:${port}\r\nConnection: close\r\n${more}\r\n`
   }
 
   ask(door: Exclude<Door, 'peer'>, path: string, more?: string): Promise<unknown> {
@@ -148,6 +154,8 @@ const HTTP: Attacks = {
   'hub: bytes that the listing claims': (a) => a.again(2, () => a.ask('hub', '/acme/claims/resolve/main/m-q8_0.gguf')),
   'hub: pictures in pages': (a) =>
     a.again(2, () => a.ask('hub', '/acme/pr/resolve/main/m-q8_0.gguf', 'Referer: http://evil.test/\r\n')),
+  'hub: forged signatures': (a) =>
+    a.again(2, () => a.ask('hub', `/acme/forged-${random(FORGED)}/resolve/main/m-q8_0.gguf`)),
   'hub: lists of paths': (a) =>
     a.again(2, () =>
       a.exchange(
@@ -165,9 +173,26 @@ const HTTP: Attacks = {
       await a.ask('oci', `/v2/${ociName}/manifests/${quant}`)
       await a.ask('oci', `/v2/${pick([ociName, 'me/m0', 'acme/honest'])}/blobs/${pick(digests)}`)
     }),
+  's3: listings': (a) =>
+    a.again(4, () => a.ask('s3', `/models?list-type=2&prefix=${pick(['', 'me/', '%00', 'a'.repeat(900)])}`)),
+  's3: made-up keys': (a) =>
+    a.again(2, () =>
+      a.ask('s3', '/models/me/m0/q8_0/m-q8_0.gguf', `Authorization: AWS4-HMAC-SHA256 ${'x=,'.repeat(2_000)}\r\n`)
+    ),
+  's3: what is withheld': (a, { withheld }) =>
+    a.again(2, () => a.ask('s3', `/models/${pick(withheld).ociName}/q8_0/m-q8_0.gguf`)),
+  'ui: tokens': (a) =>
+    a.again(4, () => {
+      const body = JSON.stringify({ token: 'A'.repeat(43) })
+      const { host, port } = a.ui
+      const more = `Origin: http://${host}:${port}\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n`
+      return a.exchange('ui', a.request('ui', '/session', more, 'POST') + body)
+    }),
+  'ui: requests': (a) =>
+    a.again(4, () => a.ask('ui', pick(['/', '/enter.js', '/v1/models', `/${'A'.repeat(22)}/events`]))),
   'metrics: requests': (a) => a.again(2, () => a.ask('metrics', '/metrics')),
   'every port: connections': (a) => {
-    for (const door of ['webseed', 'hub', 'oci', 'metrics'] as const) a.again(40, () => a.hold(door, ''))
+    for (const door of ['webseed', 'hub', 'oci', 's3', 'metrics', 'ui'] as const) a.again(40, () => a.hold(door, ''))
   }
 }
 

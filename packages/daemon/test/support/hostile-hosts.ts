@@ -3,6 +3,8 @@ export const MARKER = 'WITHHELD-from-strangers;'
 export const HUB_TOKEN = 'hf_ofTheOwner'
 /** Repositories `acme/names-…`, whose listings are as long as listings may be. */
 export const LONG_LISTINGS = 64
+/** Repositories `acme/forged-…`, whose signatures take long to refuse. */
+export const FORGED = 12
 export const HOSTS = Array.from({ length: 10 }, (_, i) => `127.0.0.${20 + i}`)
 
 export type ToHub = { readonly kind: 'commit'; readonly repo: string; readonly seed: number }
@@ -20,6 +22,9 @@ export interface HostileData {
   readonly hubPort: number
   readonly ociPort: number
   readonly metricsPort: number
+  readonly s3Port: number
+  /** Of `svc ui`. */
+  readonly ui: { readonly host: string; readonly port: number }
   readonly peerPort: number
   readonly dhtPort: number
   /** Of a model that everybody may have. */

@@ -1,10 +1,10 @@
 // A model hub in a thread of its own, with repositories of strangers who mean harm and of people who do not. What is withheld consists of
 // `WITHHELD`, over and over, so that whoever receives it knows.
-import { parentPort } from 'node:worker_threads'
+import { parentPort, workerData } from 'node:worker_threads'
 import { startFakeHub } from '@svc/testkit/fake-hub'
 import type { FakeTreeEntry } from '@svc/testkit/fake-hub-faults'
-import { HUB_TOKEN, LONG_LISTINGS, type ToHub, withheldGguf } from './hostile-hosts.ts'
-import { gguf } from './models.ts'
+import { FORGED, HUB_TOKEN, LONG_LISTINGS, type ToHub, withheldGguf } from './hostile-hosts.ts'
+import { type Files, gguf } from './models.ts'
 
 const CONFIG = Buffer.from('{"model_type":"llama"}')
 const MIB = 1 << 20
@@ -17,12 +17,36 @@ const withModel = (id: string, sizeBytes: number, seed: number) => ({
 })
 const gates = { id: 'acme/gates', files: [{ path: 'm-q8_0.gguf', content: withheldGguf(MIB, 'later gated') }] }
 
+/** A bundle that nobody signed, as large as signatures may be, in what it signs or in what comes with that. */
+function forged(sizeBytes: number, what: 'payload' | 'entries'): Buffer {
+  const some = (text: string, count: number): string[] => Array<string>(Math.ceil(count)).fill(text)
+  const entry = { logIndex: '1', logId: { keyId: 'AAAA' }, integratedTime: '1', canonicalizedBody: 'AAAA' }
+  const entries = what === 'entries' ? some(JSON.stringify(entry), sizeBytes / JSON.stringify(entry).length) : []
+  // some signers signed such bytes as Python prints them: four characters each
+  const payload = Buffer.alloc(what === 'payload' ? sizeBytes * 0.74 : 100, 0x9f)
+  const type = 'application/vnd.in-toto+json'
+  const signatures = [{ sig: Buffer.alloc(70, 48).toString('base64'), keyid: '' }]
+  return Buffer.from(
+    `{"mediaType":"application/vnd.dev.sigstore.bundle.v0.3+json","verificationMaterial":{"publicKey":{"hint":""},` +
+      `"tlogEntries":[${entries.join()}]},` +
+      `"dsseEnvelope":${JSON.stringify({ payload: payload.toString('base64'), payloadType: type, signatures })}}`
+  )
+}
+
+const SIGNATURES = [forged(7.5 * MIB, 'payload'), forged(0.9 * MIB, 'payload'), forged(0.9 * MIB, 'entries')]
+const signed = Object.entries(workerData as Files).map(([path, content]) => ({ path, content: Buffer.from(content) }))
+
 const hub = await startFakeHub({
   tokens: [HUB_TOKEN],
   // with as many files as pages
   pageSize: 1,
   repos: [
     withModel('acme/honest', 2 * MIB, 11),
+    { id: 'acme/signed', files: signed },
+    ...Array.from({ length: FORGED }, (_, i) => {
+      const { id, files } = withModel(`acme/forged-${i}`, 100_000, 600 + i)
+      return { id, files: [...files, { path: 'model.sig', content: SIGNATURES[i % SIGNATURES.length]! }] }
+    }),
     withModel('evil/m', MIB, 12),
     { ...withModel('evil/moved-there', MIB, 13), formerId: 'acme/moved' },
     { ...gates, gated: 'auto' },

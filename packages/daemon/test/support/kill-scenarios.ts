@@ -175,15 +175,14 @@ const stateChange: KillScenario = {
   async prepare(folder) {
     await rootWith(folder, { 'm-q4_0.gguf': gguf(5_000, 1) })
     const before = stateBytes(join(folder, 'root'), 'a/b')
-    const change = (api: ApiClient, root: string): Promise<void> =>
-      ok(api.post('/svcd/tag', { root, ns: 'a', name: 'b', tag: 'kept', index: 'current' }))
+    const change = (api: ApiClient): Promise<void> => ok(api.call('PUT', '/v1/tags/a/b/kept', { body: {} }))
     return {
       act: change,
       check: async (after) => {
         const isOld = stateBytes(after.root, 'a/b')!.equals(before!)
         expect((await after.resolve('svc:///a/b:kept+q4_0')).status).toBe(isOld ? 404 : 200)
         expect(readdirSync(join(after.root, 'state/tmp'))).toEqual([])
-        await change(after, after.root)
+        await change(after)
         expect((await opened(after, 'svc:///a/b:kept+q4_0')).missing).toBe(undefined)
         return isOld ? 'old' : 'new'
       }

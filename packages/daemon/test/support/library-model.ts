@@ -219,8 +219,10 @@ export class LibraryModel {
   async #changeTag(index: 'current' | null): Promise<void> {
     const repo = pick(this.#random, REPOS)
     const tag = pick(this.#random, TAGS)
-    const [ns, name] = repo.split('/')
-    const { status, body } = await this.#daemon.post('/svcd/tag', { root: this.#daemon.root, ns, name, tag, index })
+    const method = index === null ? 'DELETE' : 'PUT'
+    const { status, body } = await this.#daemon.call(method, `/v1/tags/${repo}/${tag}`, {
+      ...(index !== null && { body: {} })
+    })
     const key = `${repo}:${tag}`
     const members = this.#repos.get(repo)
     if (index === null) {

@@ -52,7 +52,6 @@ export interface PowerWork {
   readonly shares: Shares
   /** Where models lie that are imported from disk. */
   readonly sources: string
-  readonly root: string
   readonly promised: Promised[]
   /** The position of the disk's log, which every acknowledgement is marked with. */
   readonly now: () => number
@@ -64,7 +63,7 @@ const sizeOf = (n: number): number => 40_000 + ((n * 7919) % 300_000)
 
 /** Imports, fills and changes tags until the daemon is gone, in one of {@link WORKERS} lines; `first` numbers the models. */
 export async function work(power: PowerWork, worker: number, first: number): Promise<void> {
-  const { client, hub, shares, sources, root, promised, now, isOver = () => false } = power
+  const { client, hub, shares, sources, promised, now, isOver = () => false } = power
   const promise = (kind: Promised['kind'], name: string, digest: string): void => {
     promised.push({ kind, name, digest, at: now() })
   }
@@ -108,12 +107,11 @@ export async function work(power: PowerWork, worker: number, first: number): Pro
       const { state, manifest } = await job('/v1/import/local', { paths: [folder], as })
       if (state !== 'done') continue
       promise('import', as, manifest!)
-      const [ns, name] = as.split('/')
-      const tagged = await client.post('/svcd/tag', { root, ns, name, tag: 'kept', index: 'current' })
+      const tagged = await client.call('PUT', `/v1/tags/${as}/kept`, { body: {} })
       if (tagged.status === 200) promise('tag', `${as}:kept`, tagged.body.digest as string)
     }
   } catch (error) {
-    // The power is gone, and the daemon with it.
+    // the power is gone, and the daemon with it.
     if (power.isOver !== undefined && !isOver()) throw error
   }
 }

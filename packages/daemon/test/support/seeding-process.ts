@@ -18,6 +18,8 @@ export interface SeedingProcess {
   readonly hubPort: number
   readonly ociPort: number
   readonly metricsPort: number
+  /** 0 without an S3 mirror, which `mirror` may turn on. */
+  readonly s3Port: number
   /** 0 without a DHT. */
   readonly dhtPort: number
   /** The path of the weights at the webseed port. */
@@ -40,12 +42,14 @@ export interface SeedingOptions {
   /** More lines of the configuration's `[mirror]`, and of a `[hub]`. */
   readonly mirror?: readonly string[]
   readonly hub?: readonly string[]
+  /** Lines of a `[[trust]]`. */
+  readonly trust?: readonly string[]
   readonly env?: Readonly<Record<string, string>>
 }
 
 /** Started with the test, and ended with it. */
 export async function startSeedingProcess(options: SeedingOptions = {}): Promise<SeedingProcess> {
-  const { sizeBytes = 1_100_000, trackers = [], dhtBootstrap, mirror = [], hub = [], env = {} } = options
+  const { sizeBytes = 1_100_000, trackers = [], dhtBootstrap, mirror = [], hub = [], trust = [], env = {} } = options
   const folder = temporaryFolder()
   const config = join(folder, 'config.toml')
   const lines = [
@@ -62,7 +66,8 @@ export async function startSeedingProcess(options: SeedingOptions = {}): Promise
     '[hub]',
     ...hub,
     '[metrics]',
-    `addr = "${HOST}:0"`
+    `addr = "${HOST}:0"`,
+    ...(trust.length > 0 ? ['[[trust]]', ...trust] : [])
   ]
   writeFileSync(config, `${lines.join('\n')}\n`)
   const daemon = await spawnDaemon({
@@ -82,7 +87,7 @@ export async function startSeedingProcess(options: SeedingOptions = {}): Promise
     files: { kind: string; digest: string; bt: { merkleRoot: string } }[]
   }
   const weights = files.find(({ kind }) => kind === 'weights.gguf')!
-  const { hubMirrorAddress, ociMirrorAddress, metricsAddress } = JSON.parse(
+  const { hubMirrorAddress, ociMirrorAddress, s3MirrorAddress, metricsAddress } = JSON.parse(
     readFileSync(join(folder, 'runtime.json'), 'utf8')
   )
   const infohash = Buffer.from(share.infohash.slice('btmh:1220'.length).slice(0, 40), 'hex')
@@ -96,6 +101,7 @@ export async function startSeedingProcess(options: SeedingOptions = {}): Promise
     hubPort: portOf(hubMirrorAddress),
     ociPort: portOf(ociMirrorAddress),
     metricsPort: portOf(metricsAddress),
+    s3Port: s3MirrorAddress === undefined ? 0 : portOf(s3MirrorAddress),
     dhtPort: swarm.dhtPort ?? 0,
     webseedPath: `/${share.name}/m-q8_0.gguf`,
     digest: weights.digest,

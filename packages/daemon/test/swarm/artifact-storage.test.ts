@@ -13,12 +13,12 @@ import { Node, weights } from './nodes.ts'
 async function storageOf(bytes: Buffer, names: readonly string[]) {
   const node = await Node.start({ swarm: { seed_on_import: false } })
   const manifest = await node.importFiles(Object.fromEntries(names.map((name) => [name, bytes])))
-  const { store, leafLayers, documents } = node.running.context
+  const { store, leafLayers, documents, holdings } = node.running.context
   const torrent = (await new ArtifactTorrents({ store, documents, leafLayers }).of(manifest))!
   unlinkSync(node.blobPath(digestOf(bytes)))
   const blobs = new OpenBlobs(store)
   const { signal } = new AbortController()
-  const storage = new ArtifactStorage({ store, leafLayers, blobs, torrent, signal })
+  const storage = new ArtifactStorage({ store, leafLayers, arrivals: holdings.arrivals, blobs, torrent, signal })
   onTestFinished(async () => {
     await storage.close()
     await blobs.close()

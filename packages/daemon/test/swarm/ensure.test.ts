@@ -41,7 +41,7 @@ test.each([
   ['svc:///me/model:q4_0', 'E_NO_MEMBER']
 ])('%s: the job fails at once with its code', async (ref, code) => {
   const { node } = await source()
-  // Not through the typed client, which turns short forms into canonical ones.
+  // not through the typed client, which turns short forms into canonical ones.
   const { body } = await new ApiClient(node.running.socketPath).post('/v1/ensure', { ref })
   expect(body).toMatchObject({
     kind: 'ensure',

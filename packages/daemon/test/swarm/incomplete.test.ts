@@ -11,7 +11,7 @@ test('verify of everything finds no damage during or after an interrupted pinned
   const seeder = await Node.start()
   const share = await seeder.publish({ 'model-q8_0.gguf': weights(3 * MIB, 41) })
   const content = await contentOf(share)
-  // The documents are given, the files are not: the layers, and so the record, are known from the start.
+  // the documents are given, the files are not: the layers, and so the record, are known from the start.
   let open = false
   const webseed = await startWebseed(content, (path) => !open && kindOf(path) === 'file')
   const node = await Node.start()
@@ -51,7 +51,7 @@ test('a fill that cannot write its journals releases every file to the next one'
   const node = await Node.start()
   const job = await node.client.importBt(pinned(share, { webseeds: [webseed.url], peers: [] }))
   await eventually(() => (webseed.requests.some((path) => kindOf(path) === 'file') ? true : undefined))
-  // A folder where each journal belongs: renaming a file to it fails, as writing one does on a full disk.
+  // a folder where each journal belongs: renaming a file to it fails, as writing one does on a full disk.
   const incoming = join(node.root, 'incoming')
   const parts = readdirSync(incoming).filter((name) => name.endsWith('.part'))
   expect(parts.length).toBeGreaterThan(1)

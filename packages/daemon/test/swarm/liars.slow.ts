@@ -173,7 +173,7 @@ describe('webseeds', () => {
         lies = answer(path, request, response, bytes)
         return lies
       })
-      // On a busy machine it could have given everything before the liar is heard.
+      // on a busy machine it could have given everything before the liar is heard.
       const patience = HARMLESS.has(what) ? undefined : lied
       const honest = await startWebseed(content, () => false, patience)
       const node = await Node.start()

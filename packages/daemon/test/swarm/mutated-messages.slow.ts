@@ -79,7 +79,7 @@ test(`${ROUNDS} × ${COUNT} mutated messages of DHT, uTP, wire, hashes and track
   const counts = { dht: 0, dhtAnswers: 0, utp: 0, wire: 0, hash: 0, httpTracker: 0, udpTracker: 0, resolves: 0 }
   const faults: string[] = []
 
-  // A DHT node and two trackers that answer nothing as it should be.
+  // a DHT node and two trackers that answer nothing as it should be.
   const udp = (): UdpSocket => {
     const socket = createSocket('udp4')
     socket.on('error', (error) => faults.push(String(error)))
@@ -99,7 +99,7 @@ test(`${ROUNDS} × ${COUNT} mutated messages of DHT, uTP, wire, hashes and track
   udpTracker.on('message', (bytes, { port }) => {
     if (bytes.length < 16) return
     const transaction = bytes.subarray(12, 16)
-    // Now and then a right connection, so that announces follow it.
+    // now and then a right connection, so that announces follow it.
     const right = Buffer.concat([u32(0), transaction, Buffer.alloc(8, 5)])
     const announced = Buffer.concat([u32(1), transaction, u32(60, 1, 1), COMPACT])
     const isConnect = bytes.readUInt32BE(8) === 0
@@ -176,7 +176,7 @@ test(`${ROUNDS} × ${COUNT} mutated messages of DHT, uTP, wire, hashes and track
           left -= 1
           counts[counter] += 1
           const message = mutateBytes(random, templates[random(templates.length)]!)
-          // Most keep a right length, so that what is behind it is read.
+          // most keep a right length, so that what is behind it is read.
           if (message.length > 4 && random(4) > 0) message.writeUInt32BE(message.length - 4)
           if (message.length > 0) socket.write(message)
           await new Promise((resolve) => setImmediate(resolve))
@@ -207,7 +207,7 @@ test(`${ROUNDS} × ${COUNT} mutated messages of DHT, uTP, wire, hashes and track
   const socket = udp()
   await once(socket, 'listening')
   const rss: number[] = [rssMiB()]
-  // Each import is announced to both trackers; what is seeded takes memory, so only the first round has any.
+  // each import is announced to both trackers; what is seeded takes memory, so only the first round has any.
   const announcing = async (): Promise<void> => {
     for (let n = 1; n <= 10 + Math.ceil(COUNT / 50); n++) await importOne(n)
   }
@@ -223,7 +223,7 @@ test(`${ROUNDS} × ${COUNT} mutated messages of DHT, uTP, wire, hashes and track
   }
   const asked = asking()
   asked.catch(() => undefined)
-  // The first rounds fill caches and pools: from then on it is a little more, and in the end no more.
+  // the first rounds fill caches and pools: from then on it is a little more, and in the end no more.
   await round(announcing)
   for (let n = 1; n < ROUNDS; n++) await round()
   over = true
@@ -239,7 +239,7 @@ test(`${ROUNDS} × ${COUNT} mutated messages of DHT, uTP, wire, hashes and track
   expect(counts.dhtAnswers).toBeGreaterThan(0)
   expect(counts.udpTracker).toBeGreaterThan(0)
   expect(counts.httpTracker).toBeGreaterThan(0)
-  // The DHT still answers what is right, and so does the rest.
+  // the DHT still answers what is right, and so does the rest.
   const answered = once(socket, 'message')
   const again = setInterval(() => socket.send(ping, dhtPort, HOST), 200)
   await answered

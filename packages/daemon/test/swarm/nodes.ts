@@ -13,7 +13,7 @@ import { SwarmClient } from '../../src/swarm/swarm-client.ts'
 import { type CleanUp, temporaryFolder } from '../support/daemon.ts'
 import { type Files, writeFiles } from '../support/models.ts'
 
-// several daemons per test, each with threads of its own: on a busy machine their start alone takes a while
+// Several daemons per test, each with threads of its own: on a busy machine their start alone takes a while
 vi.setConfig({ testTimeout: 90_000, hookTimeout: 60_000 })
 
 export const MIB = 1 << 20

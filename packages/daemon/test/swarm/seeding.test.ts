@@ -167,7 +167,7 @@ test('the start ends at its limit, and the verification continues in the backgro
   ]
   const large = await weightsOf(node, manifests[0]!)
   await node.stop()
-  // It is not done before somebody can ask how far it is.
+  // it is not done before somebody can ask how far it is.
   const { promise: heard, resolve: letGo } = Promise.withResolvers<void>()
   const swarm = (context: SwarmClientDeps): Promise<SwarmClient> => {
     const verify = context.store.verify.bind(context.store)

@@ -1,7 +1,7 @@
 // Rules [[trust]] for a pinned import: a model that is refused is nowhere to be seen, not while it comes and not after a stop.
 import type { ServerResponse } from 'node:http'
 import type { ShareResult } from '@svc/client/protocol'
-import type { Manifest } from '@svc/manifest'
+import { type Manifest, parseManifest, sealManifest, torrentOf } from '@svc/manifest'
 import type { Sha256Digest } from '@svc/ref'
 import { expect, test } from 'vitest'
 import { ServedModels } from '../../src/mirror/served-models.ts'
@@ -114,6 +114,35 @@ test('a pinned model without a local name is matched by the name at its source',
   expect(ruleFor(context.trust, undefined, of())).toBeUndefined()
 })
 
+test('the name in a pinned manifest relaxes no rule', async () => {
+  const { good, signer } = await served()
+  const content = await contentOf(good)
+  const [, bytes] = [...content].find(([path]) => kindOf(path) === 'manifest')!
+  const { files, annotations } = parseManifest(bytes)
+  const sealed = sealManifest(files, { ...annotations, 'svc.hf.repo': 'Lax/Model' })
+  const { infohashText: infohash, name } = torrentOf(sealed)
+  const manifestDigest = sealed.digest
+  const own = new Map([...content].map(([path, bytes]) => [path.replace(good.name, name), bytes]))
+  own.set(`/${name}/manifest/${manifestDigest.replace(':', '-')}`, Buffer.from(sealed.bytes))
+  own.set(
+    `/bt/piece-layers/${infohash.slice('btmh:1220'.length)}`,
+    content.get(`/bt/piece-layers/${good.infohash.slice('btmh:1220'.length)}`)!
+  )
+  const webseed = await startWebseed(own)
+  const trust = [
+    { names: ['lax/*'], mode: 'off' },
+    { names: ['*'], mode: 'require', keys: [signer.keyFile] }
+  ]
+  const node = await Node.start({ trust })
+  for (const more of [{}, { as: 'me/model' }]) {
+    const job = await node.importBt({ infohash, manifestDigest, webseeds: [webseed.url], ...more })
+    expect(job).toMatchObject({
+      state: 'failed',
+      error: { code: 'E_NOT_IMPORTABLE', message: expect.stringContaining('[[trust]] 2') }
+    })
+  }
+})
+
 test('without its companions a pinned import has no signature', async () => {
   const { good, trust } = await served()
   const { companions: _, ...alone } = pinned(good, { as: 'their/model' })
@@ -150,7 +179,7 @@ test('an import that began before the rule is not shown by a mirror while it com
     const served = new ServedModels(again.running.context)
     const awaited = await served.awaited('their/model', 'oci-mirror')
     await again.stop()
-    return awaited
+    return awaited.map(({ manifest }) => manifest)
   }
   expect(await shown('warn')).toEqual([good.manifestDigest])
   expect(await shown('require')).toEqual([])

@@ -3,6 +3,7 @@ import { request as httpRequest, type IncomingHttpHeaders } from 'node:http'
 import { createConnection } from 'node:net'
 import { expect, test } from 'vitest'
 import { sharedByFile } from '../support/daemon.ts'
+import { gguf } from '../support/models.ts'
 import { contentOf } from './fake-webseed.ts'
 import { MODEL, Node } from './nodes.ts'
 
@@ -232,9 +233,7 @@ test('requests that are not HTTP get a response or are disconnected, and the lis
 
 test('an artifact that left the swarm is gone', async () => {
   const node = await Node.start()
-  const share = await node.publish({
-    'm-q8_0.gguf': Buffer.concat([Buffer.from('GGUF\x03\0\0\0'), Buffer.alloc(5000, 7)])
-  })
+  const share = await node.publish({ 'm-q8_0.gguf': gguf(5000, 7) })
   const url = `${share.webseeds[0]}${share.name}/m-q8_0.gguf`
   expect((await fetch(url)).status).toBe(200)
   await node.stop()

@@ -54,7 +54,7 @@ export class CacheFolder {
   /** The entries of a folder, sorted by name; empty when it is absent, a link, or not a folder. */
   async list(at: string): Promise<readonly Dirent[]> {
     try {
-      // All folders on the way are checked: the last one may be sound but lie behind a link.
+      // all folders on the way are checked: the last one may be sound but lie behind a link.
       if ((await realpath(this.path(at))) !== this.path(at)) {
         this.warn('leads-outside', at, 'the folder is behind a link and was not read')
         return []
@@ -149,7 +149,7 @@ export class CacheFolder {
       const value: unknown = JSON.parse(text)
       if (isObject(value)) return value
     } catch {
-      // Reported below, like JSON that is not an object.
+      // reported below, like JSON that is not an object.
     }
     this.warn('bad-document', at, 'it is not a JSON object')
     return undefined

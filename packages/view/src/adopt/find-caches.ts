@@ -9,7 +9,7 @@ import { readLlamaCache } from './read-llama.ts'
 import { readOllama } from './read-ollama.ts'
 import { readRamaLama } from './read-ramalama.ts'
 
-type CacheEnvironment = Readonly<Record<string, string | undefined>>
+export type CacheEnvironment = Readonly<Record<string, string | undefined>>
 type Reader = (folder: CacheFolder) => AsyncIterable<FoundModel>
 
 const READERS: Readonly<Record<Tool, Reader>> = {

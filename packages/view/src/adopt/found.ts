@@ -62,10 +62,12 @@ export interface FoundModel {
   readonly source: string
   /** The name to import it under, a valid `ns/name`. */
   readonly suggested: { readonly ns: string; readonly name: string }
-  /** Repository and commit at the hub, if the cache records them. */
+  /** Repository and commit at the hub, as far as the cache says: anyone may have written that. */
   readonly hub?: { readonly repo: string; readonly revision?: string }
   /** The hub's branches and tags that point to this snapshot. */
   readonly refs?: readonly string[]
+  /** Of tool `dir`: the folder of its repository; models of different folders are different ones. */
+  readonly folder?: string
   /** Sorted by name; at least one. */
   readonly files: readonly FoundFile[]
   /** Of all files; bytes with several names count once. */

@@ -1,10 +1,11 @@
+import { ClaimedNames } from '@svc/manifest'
 import { type Sha256Digest, tryParseDigest } from '@svc/ref'
-import { ClaimedNames } from '../names.ts'
 import type { CachedFile, CacheFolder } from './cache-folder.ts'
 import type { FoundFile, FoundModel, FoundWarning, Tool } from './found.ts'
 import { suggestName } from './model-names.ts'
 
 const MAX_FILES = 20_000
+const REPO = /^(?=.{1,200}$)[A-Za-z0-9][A-Za-z0-9._-]*(?:\/[A-Za-z0-9][A-Za-z0-9._-]*)?$/
 
 /** What the cache records about a file. */
 export interface Expectation {
@@ -70,7 +71,7 @@ export class ModelDraft {
    */
   finish(
     suggested: { readonly ns: string; readonly name: string },
-    more: Pick<FoundModel, 'hub' | 'refs'> = {}
+    { hub, refs, folder }: Pick<FoundModel, 'hub' | 'refs' | 'folder'> = {}
   ): readonly FoundModel[] {
     if (this.#files.length === 0) {
       this.#cache.report(this.#warnings)
@@ -80,7 +81,9 @@ export class ModelDraft {
       tool: this.#tool,
       source: this.#source,
       suggested: suggestName(suggested.ns, suggested.name, this.#tool),
-      ...more,
+      ...(hub !== undefined && REPO.test(hub.repo) && { hub }),
+      ...(refs !== undefined && { refs }),
+      ...(folder !== undefined && { folder }),
       files: this.#files.toSorted((a, b) => (a.name < b.name ? -1 : 1)),
       sizeBytes: [...this.#sizes.values()].reduce((sum, size) => sum + size, 0),
       warnings: this.#warnings

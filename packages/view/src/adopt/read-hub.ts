@@ -68,7 +68,7 @@ function expectedByListing(file: ParsedObject): Expectation {
   const sizeBytes = countOf(sha256 === undefined ? file.size : (file.lfs_size ?? file.size))
   return {
     ...(sizeBytes === undefined ? {} : { sizeBytes }),
-    // For large files git's name is that of a pointer, which says nothing about the bytes.
+    // for large files git's name is that of a pointer, which says nothing about the bytes.
     ...(sha256 === undefined ? { sha256: undefined, gitSha1: textOf(file.blob_id) } : { sha256, gitSha1: undefined })
   }
 }

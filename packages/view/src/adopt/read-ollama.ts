@@ -15,7 +15,7 @@ const OWN_ENGINE = new Set(['mllama', 'gemma3', 'gemma3n', 'gptoss', 'qwen25vl',
  */
 export async function* readOllama(folder: CacheFolder): AsyncGenerator<FoundModel> {
   const seen = new Set<string>()
-  // The newer tree comes first: if both have a name, the tool uses that one.
+  // the newer tree comes first: if both have a name, the tool uses that one.
   for (const tree of ['manifests-v2', 'manifests']) {
     for await (const name of folder.walk(tree, 4)) {
       const [host, ns, model, tag, ...rest] = name.split('/')

@@ -25,13 +25,14 @@ export async function* readRamaLama(folder: CacheFolder): AsyncGenerator<FoundMo
       const name = textOf(file.name) ?? ''
       const blob = (textOf(file.hash) ?? '').replaceAll(':', '-')
       if (!/^[A-Za-z0-9][A-Za-z0-9._-]*$/.test(blob)) draft.folder.warn('bad-document', at, 'a file in it has no hash')
-      // Blobs from some sources are not named by a digest, but for example by the hash of a URL.
+      // blobs from some sources are not named by a digest, but for example by the hash of a URL.
       else await draft.add(name, `${model}/blobs/${blob}`, blob.startsWith('sha256-') ? { sha256: blob } : {})
     }
     const isHub = HUB_TYPES.has(type)
     yield* draft.finish(
       { ns: namespaceIn(type, path.slice(0, -1)), name: taggedName(path.at(-1)!, tag) },
-      isHub && path.length === 2 ? { hub: { repo: path.join('/') } } : {}
+      // a third part is the name of a file
+      isHub && path.length >= 2 ? { hub: { repo: path.slice(0, 2).join('/') } } : {}
     )
   }
 }

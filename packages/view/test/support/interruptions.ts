@@ -56,7 +56,7 @@ export async function setScene(folder: string, deed: Deed, mode: ViewMode): Prom
 /** Runs the child with `inject` on its system calls. @returns what it said; nothing when it was killed */
 export function interrupted(scene: Scene, inject: string | undefined): string {
   const calls = inject?.slice(0, inject.indexOf(':'))
-  // One thread for the file system, so that calls are counted as they come: strace counts by thread.
+  // one thread for the file system, so that calls are counted as they come: strace counts by thread.
   const env = { ...process.env, UV_THREADPOOL_SIZE: '1' }
   const trace = inject === undefined ? [] : ['-e', `trace=${calls}`, '-e', `inject=${inject}`]
   const args = ['-f', '-o', '/dev/null', ...trace, process.execPath, '--conditions=svc-source', CHILD, scene.job]

@@ -22,6 +22,7 @@ export const importRoutes = ({ resolver, local, hub, swarm, catalog, oci }: Impo
   adopt: defineRoute(ROUTES.adopt, ({ body }) => local.adopt(body)),
   adoptPlan: defineRoute(ROUTES.adoptPlan, ({ body }) => local.planAdopt(body)),
   importHf: defineRoute(ROUTES.importHf, ({ body }) => (hub ?? noHub()).importHf(body)),
+  hubAccount: defineRoute(ROUTES.hubAccount, ({ body }) => (hub ?? noHub()).account(body)),
   importHfPlan: defineRoute(ROUTES.importHfPlan, ({ body }) => (hub ?? noHub()).plan(body)),
   outdated: defineRoute(ROUTES.outdated, ({ body }) => (hub ?? noHub()).outdated(body)),
   importBt: defineRoute(ROUTES.importBt, ({ body }) => (swarm ?? swarmIsOff()).importBt(body)),

@@ -1,23 +1,26 @@
 import { ROUTES } from '@svc/client/protocol'
 import { tryParseDigest } from '@svc/ref'
-import { type CollectDeps, collect } from '../../jobs/collect.ts'
-import { type EnsureDeps, ensure } from '../../jobs/ensure.ts'
-import type { Evictions } from '../../jobs/evict.ts'
-import { type VerifyDeps, verify } from '../../jobs/verify.ts'
+import { type CollectJobDeps, startCollection } from '../../jobs/collect-job.ts'
+import { type EnsureJobDeps, startEnsure } from '../../jobs/ensure-job.ts'
+import { type EvictJobDeps, startEviction } from '../../jobs/evict-job.ts'
+import type { JobRegistry } from '../../jobs/registry.ts'
+import { startVerify } from '../../jobs/verify-job.ts'
 import type { Usage } from '../../library/usage.ts'
+import type { VerifyDeps } from '../../operations/verify.ts'
 import { defineRoute } from '../route.ts'
 
-export type JobRoutesDeps = EnsureDeps &
+export type JobRoutesDeps = EnsureJobDeps &
   VerifyDeps &
-  CollectDeps & {
-    readonly evictions: Pick<Evictions, 'start'>
+  CollectJobDeps &
+  EvictJobDeps & {
+    readonly jobs: JobRegistry
     readonly usage: Usage
   }
 
 export const jobRoutes = (deps: JobRoutesDeps) => ({
   /** An invalid reference gives a failed job, not an error response (spec job.3). */
   ensure: defineRoute(ROUTES.ensure, async ({ body }) => {
-    const job = await ensure(body.ref, deps, { mayEvict: body.evict ?? false })
+    const job = await startEnsure(body.ref, deps, { mayEvict: body.evict ?? false })
     const manifestDigest = job.manifest === undefined ? undefined : tryParseDigest(job.manifest)
     if (manifestDigest !== undefined) deps.usage.note(manifestDigest)
     return job
@@ -26,7 +29,7 @@ export const jobRoutes = (deps: JobRoutesDeps) => ({
   jobs: defineRoute(ROUTES.jobs, () => ({ jobs: deps.jobs.list() })),
   /** Responds when the job has ended and released its files (spec add.15). */
   cancelJob: defineRoute(ROUTES.cancelJob, ({ params }) => deps.jobs.cancel(params.id)),
-  verify: defineRoute(ROUTES.verify, ({ body }) => verify(body.target, deps)),
-  gc: defineRoute(ROUTES.gc, ({ body }) => collect(body, deps)),
-  evict: defineRoute(ROUTES.evict, ({ body }) => deps.evictions.start(body))
+  verify: defineRoute(ROUTES.verify, ({ body }) => startVerify(body.target, deps)),
+  gc: defineRoute(ROUTES.gc, ({ body }) => startCollection(body, deps)),
+  evict: defineRoute(ROUTES.evict, ({ body }) => startEviction(body, deps))
 })

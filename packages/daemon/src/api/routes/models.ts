@@ -1,6 +1,5 @@
 import { ROUTES, type WhyResult } from '@svc/client/protocol'
-import { formatRepoId, type RepoId, type Sha256Digest, tryParseRepoId } from '@svc/ref'
-import { DaemonError } from '../../errors.ts'
+import { formatRepoId, type Sha256Digest } from '@svc/ref'
 import { companionsUnder } from '../../library/artifact-record.ts'
 import type { ArtifactState } from '../../library/artifacts.ts'
 import type { Documents } from '../../library/documents.ts'
@@ -11,7 +10,14 @@ import { type OpenDeps, openRef } from '../../library/open.ts'
 import { DOORS, type Door, verdictOf } from '../../library/provenance.ts'
 import type { Removals } from '../../library/removal.ts'
 import { UnreadableStateError } from '../../library/strict.ts'
+import { repoOf } from '../repo-of.ts'
 import { defineByteRoute, defineRoute, sendJsonText } from '../route.ts'
+
+/** Constants required by spec route.2; they say nothing about what the daemon can do. */
+const PLAN = {
+  plan: 'pending',
+  planReason: 'the plan is not computed by this version; use open and ensure'
+} as const
 
 export interface ModelRoutesDeps
   extends OpenDeps,
@@ -26,7 +32,7 @@ export interface ModelRoutesDeps
 export const modelRoutes = (deps: ModelRoutesDeps) => ({
   resolve: defineRoute(ROUTES.resolve, async ({ query }) => {
     try {
-      return await deps.resolver.resolve(query.ref)
+      return { ...(await deps.resolver.resolve(query.ref)), ...PLAN }
     } catch (error) {
       // a store without one of its folders cannot say that something is unknown
       deps.store.check()
@@ -34,9 +40,9 @@ export const modelRoutes = (deps: ModelRoutesDeps) => ({
     }
   }),
   open: defineRoute(ROUTES.open, async ({ query }) => {
-    const result = await openRef(query.ref, deps)
-    deps.usage.note(result.manifestDigest)
-    return result
+    const { files, missing, companions, ...resolved } = await openRef(query.ref, deps)
+    deps.usage.note(resolved.manifestDigest)
+    return { ...resolved, ...PLAN, files, ...(missing && { missing }), ...(companions && { companions }) }
   }),
   models: defineByteRoute(ROUTES.models, async () => {
     const pieces = await inventoryText(deps)
@@ -61,13 +67,6 @@ export const modelRoutes = (deps: ModelRoutesDeps) => ({
   }),
   why: whyRoute(deps)
 })
-
-function repoOf({ ns, name }: RepoId): RepoId {
-  const repo = tryParseRepoId(`${ns}/${name}`)
-  if (repo !== undefined) return repo
-  const shown = JSON.stringify(`${ns}/${name}`.slice(0, 200))
-  throw new DaemonError('E_BAD_REQUEST', `${shown} is not the name of a model; write ns/name in lower case`)
-}
 
 interface WhyDeps extends Pick<Library, 'resolver' | 'artifacts' | 'documents' | 'signed'> {
   readonly config: {
@@ -127,13 +126,14 @@ function factsOf(
   if (state === 'damaged') return { record: 'damaged' }
   const { source, importedAt, provenance, copies } = state
   const { kind, repo, revision } = source
-  const { unproven, ...facts } = provenance
+  const { unproven, malformed, ...facts } = provenance
   return {
     record: 'present',
     source: { kind, ...(repo !== undefined && { repo }), ...(revision !== undefined && { revision }) },
     ...(importedAt !== undefined && { importedAt }),
     ...facts,
     ...(unproven !== undefined && { unproven: [...unproven] }),
+    ...(malformed !== undefined && { malformed: [...malformed] }),
     ...(copies !== undefined && { copies: copies.map((copy) => ({ ...copy })) })
   }
 }

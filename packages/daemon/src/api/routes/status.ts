@@ -9,6 +9,7 @@ import {
 } from '@svc/client/protocol'
 import { errnoName } from '@svc/internal-files'
 import type { JobRegistry } from '../../jobs/registry.ts'
+import { type Leftovers, quarantined, unfinished } from '../../library/leftovers.ts'
 import type { Library } from '../../library/library.ts'
 import { type StateParts, unreadableRecords } from '../../library/unreadable.ts'
 import { recently } from '../../recently.ts'
@@ -58,7 +59,9 @@ export function statusOf(deps: StatusDeps): () => Promise<Status> {
         ...count,
         ...(freeBytes !== undefined && { freeBytes }),
         ...(maxBytes !== undefined && { maxBytes }),
-        ...(minFreeBytes > 0 && { minFreeBytes })
+        ...(minFreeBytes > 0 && { minFreeBytes }),
+        ...present('unfinished', unfinished(store)),
+        ...present('quarantined', await quarantined(store))
       },
       swarm: (await swarm?.status()) ?? swarmOff(config.swarm.seed),
       ...(damaged.length > 0 && { damaged }),
@@ -67,6 +70,9 @@ export function statusOf(deps: StatusDeps): () => Promise<Status> {
     }
   }
 }
+
+const present = <K extends string>(key: K, found: Leftovers): { readonly [P in K]?: Leftovers } =>
+  found.files === 0 ? {} : ({ [key]: found } as { readonly [P in K]: Leftovers })
 
 async function damagedIn(state: StateParts): Promise<DamagedRecord[]> {
   try {

@@ -10,16 +10,18 @@ import { configuredAddress } from '../../config/address.ts'
 import type { CatalogConfig, HubConfig, SwarmConfig } from '../../config/config.ts'
 import { DaemonError } from '../../errors.ts'
 import type { Importer } from '../../import/importer.ts'
-import { type ImportSelection, importSelectionOf } from '../../import/selection.ts'
-import { targetFor } from '../../import/target.ts'
-import type { JobContext, JobOutcome } from '../../jobs/job-work.ts'
+import type { ImportSelection } from '../../import/selection.ts'
+import { importSelectionOf, targetFor } from '../../import-fields.ts'
+import { importOutcome } from '../../jobs/import-jobs.ts'
+import type { JobOutcome } from '../../jobs/job-work.ts'
 import type { JobRegistry } from '../../jobs/registry.ts'
-import type { Room } from '../../jobs/room.ts'
 import type { ArtifactState } from '../../library/artifacts.ts'
 import { checkedHints, isPeerAddress } from '../../library/hints.ts'
 import type { Library } from '../../library/library.ts'
 import { heldBackReason, verdictOf, withMark } from '../../library/provenance.ts'
 import { oneChunk } from '../../library/small-blob.ts'
+import type { Room } from '../../operations/room.ts'
+import type { Work } from '../../operations/work.ts'
 import { TRANSFER_NICE } from '../../thread-priority.ts'
 import { OwnersHub } from '../hub/owners-hub.ts'
 import { type Anchor, findAnchor } from './anchor.ts'
@@ -117,7 +119,7 @@ export class Catalog {
 
   /** After an artifact's standing or need changed: leaves or rejoins the BitTorrent v1 swarm that it came from. */
   async withhold(manifestDigest: Sha256Digest): Promise<void> {
-    const artifact = await this.#context.artifacts.soundState(manifestDigest)
+    const artifact = await this.#context.artifacts.ifReadable(manifestDigest)
     const infohash = artifact && this.#learn(artifact)
     if (infohash !== undefined) await this.#settle(infohash)
   }
@@ -227,13 +229,14 @@ export class Catalog {
     repo: RepoId,
     peers: readonly string[],
     selection: ImportSelection,
-    job: JobContext
+    job: Work
   ): Promise<JobOutcome> {
     const { clock, store, importer, config, trust } = this.#context
     const { infohash } = entry
     const provenance = withMark(anchor.provenance, selection.private, clock)
     const isGiven = heldBackReason({ provenance }, config.swarm) === undefined
-    const upload = isGiven && trust.ruleFor(formatRepoId(repo), entry.repo)?.mode !== 'require'
+    const rule = trust.ruleFor({ typed: [formatRepoId(repo)], claimed: [entry.repo, anchor.repo] })
+    const upload = isGiven && rule?.mode !== 'require'
     const quiet = !verdictOf({ provenance }, 'swarm', config.swarm).given
     const swarm = await this.#started()
     const web = await this.#webSources(entry, anchor, hub)
@@ -244,7 +247,8 @@ export class Catalog {
       const how = { entry, anchor, peers, webSources: web, timings: this.#timings, upload, quiet, mayEvict }
       const pulled = await new CatalogPull({ ...this.#context, swarm, ...how }, job).run()
       const seed = await this.#seedOf(entry, pulled)
-      return await importer.run({ repo, selection, source: catalogSource(store, entry, anchor, pulled, seed) }, job)
+      const source = catalogSource(store, entry, anchor, pulled, seed)
+      return importOutcome(await importer.run({ repo, selection, source }, job))
     } finally {
       this.#pulls.delete(infohash)
       // a model that must not be shared is not seeded again, however the pull ends
@@ -261,7 +265,7 @@ export class Catalog {
     const endpoint = entry.webseed.url.slice(0, -suffix.length)
     if (endpoint === hub.endpoint.replace(/\/$/, '')) return sources
     if (!URL.canParse(endpoint)) return sources
-    // A catalog on the internet must not direct this node into its own network: such connections are refused.
+    // a catalog on the internet must not direct this node into its own network: such connections are refused.
     const policy = await this.#policy()
     try {
       return [createHub({ endpoint, policy, threadNice: TRANSFER_NICE }), ...sources]
@@ -313,10 +317,10 @@ export class Catalog {
     const { host } = configuredAddress(swarm.peerAddr, '[swarm] peer_addr')
     this.#swarm ??= (async () =>
       V1Swarm.start({
-        // Another port, since the v2 engine has the configured one.
+        // another port, since the v2 engine has the configured one.
         peerAddress: { host, port: 0 },
         dht: swarm.dht ? (swarm.dhtBootstrap ?? true) : false,
-        // If the catalog itself has a private address, what it lists may, too (a mirror in the LAN, a test).
+        // if the catalog itself has a private address, what it lists may, too (a mirror in the LAN, a test).
         policy: await this.#policy(),
         uploadLimitBytesPerSecond: catalog.uploadLimitBytesPerSecond,
         onFault: ({ thread, error, count, pauseMs }) =>

@@ -1,6 +1,7 @@
 import { type Clock, within } from '@svc/internal-clock'
 import type { HttpClient } from '@svc/internal-http'
 import { DaemonError } from '../../errors.ts'
+import { LibraryError } from '../../library/library-error.ts'
 import { type ListedTorrent, parseCatalogListing } from './listing.ts'
 import { parseDigestList } from './record.ts'
 
@@ -60,7 +61,7 @@ export class CatalogProvider {
         throw unavailable(`answered ${answer.status}`)
       })
     } catch (error) {
-      if (error instanceof DaemonError || signal?.aborted) throw error
+      if (error instanceof LibraryError || signal?.aborted) throw error
       if ((error as { code?: unknown }).code === 'ERR_TOO_LARGE') throw unavailable((error as Error).message, error)
       throw unavailable('could not be reached', error)
     }

@@ -4,10 +4,11 @@ import { compareText, type Sha256Digest } from '@svc/ref'
 import { SwarmV1Error, type V1Layout, type V1Storage, type V1Swarm, type V1Torrent } from '@svc/swarm-v1'
 import { DaemonError } from '../../errors.ts'
 import { Proof } from '../../import/proof.ts'
-import type { JobContext } from '../../jobs/job-work.ts'
-import type { MakeRoom, Room } from '../../jobs/room.ts'
 import type { BlobTree } from '../../library/leaf-layers.ts'
 import type { Library } from '../../library/library.ts'
+import { LibraryError } from '../../library/library-error.ts'
+import type { MakeRoom, Room } from '../../operations/room.ts'
+import type { Work } from '../../operations/work.ts'
 import type { Anchor, AnchorFile } from './anchor.ts'
 import { AnchoredContent, type WantedFile, wantedFile } from './content.ts'
 import type { ListedTorrent } from './listing.ts'
@@ -67,7 +68,7 @@ const MAX_WARNINGS = 50
  */
 export class CatalogPull {
   readonly #options: AnchoredPullOptions
-  readonly #job: JobContext
+  readonly #job: Work
   readonly #proof: Proof
   readonly #contents = new Map<string, Promise<AnchoredContent>>()
   readonly #opened: AnchoredContent[] = []
@@ -80,7 +81,7 @@ export class CatalogPull {
   #layout: V1Layout | undefined
   #webBytes = false
 
-  constructor(options: AnchoredPullOptions, job: JobContext) {
+  constructor(options: AnchoredPullOptions, job: Work) {
     this.#options = options
     this.#job = job
     this.#proof = new Proof(options.holdings, { kind: 'catalog', repo: options.entry.repo })
@@ -114,7 +115,7 @@ export class CatalogPull {
       this.#over.abort()
       await torrent.leave()
       await Promise.allSettled(this.#contents.values())
-      // Each is released, whichever fails: this process can still resume it, and a later one as far as the journal goes.
+      // each is released, whichever fails: this process can still resume it, and a later one as far as the journal goes.
       for (const content of this.#opened) await content.release().catch(() => undefined)
     }
   }
@@ -312,7 +313,7 @@ export class CatalogPull {
   #report(torrent: V1Torrent): number {
     const bytesDone = this.#opened.reduce((sum, content) => sum + content.bytesDone, 0)
     const { peers, downBytesPerSecond } = torrent.progress()
-    this.#job.update({
+    this.#job.report({
       peers,
       rateBytesPerSecond: downBytesPerSecond,
       message: this.#wanted === undefined ? "waiting for the torrent's metadata from its swarm" : undefined,
@@ -340,11 +341,11 @@ function anchoredByName(anchor: Anchor, name: string): readonly [string, AnchorF
 const isUnreachable = (error: unknown): boolean => error instanceof SwarmV1Error && error.reason === 'metadata-timeout'
 
 const isNoSpace = (error: unknown): boolean =>
-  (error instanceof CasError || error instanceof DaemonError) && error.code === 'E_NO_SPACE'
+  (error instanceof CasError || error instanceof LibraryError) && error.code === 'E_NO_SPACE'
 
 const isWrongBytes = (error: unknown): boolean =>
   (error instanceof CasError && error.code === 'E_DIGEST_MISMATCH') ||
-  (error instanceof DaemonError && error.code === 'E_NOT_IMPORTABLE')
+  (error instanceof LibraryError && error.code === 'E_NOT_IMPORTABLE')
 
 function toDaemonError(error: unknown): unknown {
   if (!(error instanceof SwarmV1Error)) return error

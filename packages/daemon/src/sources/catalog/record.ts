@@ -53,7 +53,7 @@ function tryParseString(json: string): string | undefined {
     const value: unknown = JSON.parse(json)
     return typeof value === 'string' ? value : undefined
   } catch {
-    // Not a JSON string: the next one may be.
+    // not a JSON string: the next one may be.
     return undefined
   }
 }

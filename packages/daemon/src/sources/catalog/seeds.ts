@@ -2,9 +2,9 @@ import type { BlobStore } from '@svc/cas'
 import type { TorrentStatus } from '@svc/client/protocol'
 import { isDigest, type Sha256Digest } from '@svc/ref'
 import { parseV1Torrent, type V1Layout, type V1Storage, type V1Swarm, type V1Torrent } from '@svc/swarm-v1'
+import type { Log } from '../../library/log.ts'
 import { OpenBlobs } from '../../library/open-blobs.ts'
 import { readSmallBlob } from '../../library/small-blob.ts'
-import type { Log } from '../../log.ts'
 
 /** The data of a BitTorrent v1 torrent in `state/artifacts`, for seeding it from blobs after a restart. */
 export interface V1Seed {
@@ -13,17 +13,19 @@ export interface V1Seed {
   /** The digest of the blob that is the info dictionary. */
   readonly info: Sha256Digest
   readonly trackers: readonly string[]
+  /** Neither the owner nor the catalog named the trackers: they came with a backup. */
+  readonly isFromOthers?: boolean
   /** One digest per file of the torrent, in order; null for padding. */
   readonly files: readonly (Sha256Digest | null)[]
 }
 
 /** @returns undefined for data that this version does not support. */
 export function parseV1Seed(value: Readonly<Record<string, unknown>> | undefined): V1Seed | undefined {
-  const { infohash, info, trackers, files } = value ?? {}
+  const { infohash, info, trackers, isFromOthers, files } = value ?? {}
   if (typeof infohash !== 'string' || !/^[0-9a-f]{40}$/.test(infohash) || !isDigest(info)) return undefined
   if (!Array.isArray(trackers) || !trackers.every((url) => typeof url === 'string')) return undefined
   if (!Array.isArray(files) || !files.every((digest) => digest === null || isDigest(digest))) return undefined
-  return { infohash, info, trackers, files }
+  return { infohash, info, trackers, files, ...(isFromOthers !== undefined && { isFromOthers: true }) }
 }
 
 const MAX_OPEN = 64
@@ -70,6 +72,7 @@ export class V1Seeds {
       infohash: seed.infohash,
       info: layout.info,
       trackers: seed.trackers,
+      ...(seed.isFromOthers && { policy: 'internet' }),
       peers: [],
       metadataTimeoutMs: 60_000,
       complete: true,
@@ -133,7 +136,7 @@ export class V1Seeds {
         const count = await this.#blobs.read(seed.files[file]!, offset, target)
         if (count !== target.length) throw new RangeError('a blob is shorter than it was')
       },
-      // Every piece is there: a client that tries to write has found a damaged blob, which verify repairs.
+      // every piece is there: a client that tries to write has found a damaged blob, which verify repairs.
       write: () => Promise.reject(new Error('blobs are read-only'))
     }
   }

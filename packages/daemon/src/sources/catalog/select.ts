@@ -1,4 +1,4 @@
-import { ggufQuant, normalisedName } from '@svc/classify'
+import { normalizedName, normalizedQuant } from '@svc/classify'
 import { DaemonError } from '../../errors.ts'
 import type { SourceSelection } from '../../import/selection.ts'
 import type { ListedTorrent } from './listing.ts'
@@ -48,7 +48,7 @@ export function linesOf(entries: readonly ListedTorrent[], repo: string, normali
 /** Entries with the quants that an import would make of them. */
 export const quantsRead = (entries: readonly ListedTorrent[], normalizedNames: boolean): ListedTorrent[] =>
   entries.map((entry) =>
-    normalizedNames ? { ...entry, quant: ggufQuant(normalisedName(fileOf(entry))) } : { ...entry }
+    normalizedNames ? { ...entry, quant: normalizedQuant(normalizedName(fileOf(entry))) } : { ...entry }
   )
 
 const fileOf = ({ displayName }: ListedTorrent): string => displayName.slice(displayName.lastIndexOf('/') + 1)
@@ -61,7 +61,7 @@ function selectedEntries(
   if (own.length === 0) return own
   const wanted = quants?.map((quant) => quant.toLowerCase())
   const absent = wanted?.find((quant) => !own.some((entry) => entry.quant === quant))
-  const nameOf = (entry: ListedTorrent): string => (normalizedNames ? normalisedName(fileOf(entry)) : fileOf(entry))
+  const nameOf = (entry: ListedTorrent): string => (normalizedNames ? normalizedName(fileOf(entry)) : fileOf(entry))
   const left = own.filter((entry) => (wanted?.includes(entry.quant) ?? true) && (files?.(nameOf(entry)) ?? true))
   if (absent === undefined && left.length > 0) return left
   const what = absent === undefined ? 'a matching file' : `the quant ${JSON.stringify(absent.slice(0, 80))}`

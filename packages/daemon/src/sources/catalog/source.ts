@@ -1,6 +1,7 @@
 import type { DiskBlobStore } from '@svc/cas'
 import { DaemonError } from '../../errors.ts'
 import type { FileHere, ImportSource } from '../../import/source.ts'
+import { readAtOf } from '../../read-at.ts'
 import { type Anchor, TRUST_SHIFT } from './anchor.ts'
 import type { ListedTorrent } from './listing.ts'
 import type { Pulled, PulledFile } from './pull.ts'
@@ -23,7 +24,7 @@ export function catalogSource(
     kind: 'catalog',
     files: pulled.files.map((file) => storedFile(store, file)),
     annotations: { 'svc.hf.repo': anchor.repo, ...(revision && { 'svc.hf.revision': revision }) },
-    fetchUnrecognised: false,
+    fetchUnrecognized: false,
     concurrency: 2,
     provenance: () => anchor.provenance,
     origin: {
@@ -44,6 +45,14 @@ function storedFile(store: DiskBlobStore, { path, sizeBytes, digest, tree, isSee
     digest,
     ...(tree && { tree }),
     stored: { isSeen },
+    peek: () => async (offset, lengthBytes) => {
+      const reader = await store.open(digest)
+      try {
+        return await readAtOf(reader.fd!, sizeBytes)(offset, lengthBytes)
+      } finally {
+        await reader.close()
+      }
+    },
     open: async (signal) => {
       const { status } = await store.verify(digest, { signal })
       if (status !== 'ok') throw new DaemonError('E_CORRUPTION', `the blob of "${path}" is ${status}`)

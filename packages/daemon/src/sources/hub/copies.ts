@@ -1,15 +1,15 @@
 import { HubError, type HubListing } from '@svc/hub'
 import { forEachLimited } from '@svc/internal-concurrency'
 import type { Manifest } from '@svc/manifest'
-import { DaemonError } from '../../errors.ts'
 import type { Importer } from '../../import/importer.ts'
 import type { ImportSource } from '../../import/source.ts'
-import type { CopyAnswer, CopyWitness } from '../../jobs/copies.ts'
-import type { SourceFiller } from '../../jobs/sources-filler.ts'
 import type { ArtifactState } from '../../library/artifacts.ts'
 import { isEvictable } from '../../library/eviction.ts'
 import type { Library } from '../../library/library.ts'
+import { LibraryError } from '../../library/library-error.ts'
 import { hubCommitOf, upstreamName } from '../../library/origin.ts'
+import type { CopyAnswer, CopyWitness } from '../../operations/copies.ts'
+import type { SourceFiller } from '../../operations/sources-filler.ts'
 import { hubFailure } from './errors.ts'
 import { isListedAs } from './listed-bytes.ts'
 import type { OwnersHub, SignedHub } from './owners-hub.ts'
@@ -85,12 +85,12 @@ export class HubCopies implements CopyWitness, SourceFiller {
       await importer.bringBack(sourceOf(signed, origin.repo, listing), new Set(names), {
         signal,
         mayEvict,
-        update: ({ filesDone = 0, bytesDone = 0, files: active = [] }) => onProgress({ filesDone, bytesDone, active })
+        report: ({ filesDone = 0, bytesDone = 0, files: active = [] }) => onProgress({ filesDone, bytesDone, active })
       })
     } catch (error) {
       const failure = hubFailure(error)
       // the hub does not have these bytes
-      if (failure instanceof DaemonError && failure.code === 'E_NOT_IMPORTABLE')
+      if (failure instanceof LibraryError && ['E_NOT_IMPORTABLE', 'E_BAD_LISTING'].includes(failure.code))
         await artifacts.setCopy(request.manifestDigest, { ...placeOf(origin), at: undefined })
       throw failure
     }

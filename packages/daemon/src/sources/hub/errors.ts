@@ -1,6 +1,7 @@
 import { ClassifyError } from '@svc/classify'
 import { HubError } from '@svc/hub'
 import { DaemonError } from '../../errors.ts'
+import { LibraryError } from '../../library/library-error.ts'
 
 /**
  * A failure of the hub, or of its listing, in the API's form: 502 before a job exists, a job error afterwards (spec
@@ -24,5 +25,5 @@ export function throwHubFailure(error: unknown): never {
 
 /** For `catch`: damaged or missing local state counts as absent. @throws errors other than the daemon's own */
 export function orAbsent(error: unknown): undefined {
-  if (!(error instanceof DaemonError)) throw error
+  if (!(error instanceof LibraryError)) throw error
 }

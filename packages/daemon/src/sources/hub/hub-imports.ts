@@ -1,4 +1,11 @@
-import type { ImportHfBody, ImportHfPlanBody, Job, OutdatedBody, SearchQuery } from '@svc/client/protocol'
+import type {
+  HubAccountBody,
+  ImportHfBody,
+  ImportHfPlanBody,
+  Job,
+  OutdatedBody,
+  SearchQuery
+} from '@svc/client/protocol'
 import { createHub, type Hub, type HubListing, type HubOptions, type RetryWait } from '@svc/hub'
 import { type Timer, timestampOf } from '@svc/internal-clock'
 import type { Manifest } from '@svc/manifest'
@@ -7,8 +14,9 @@ import { LRUCache } from 'lru-cache'
 import type { HubConfig } from '../../config/config.ts'
 import { DaemonError } from '../../errors.ts'
 import type { CompanionsRequest, Importer } from '../../import/importer.ts'
-import { importSelectionOf } from '../../import/selection.ts'
 import type { ImportSource } from '../../import/source.ts'
+import { importSelectionOf } from '../../import-fields.ts'
+import type { ImportJobs } from '../../jobs/import-jobs.ts'
 import type { Library } from '../../library/library.ts'
 import type { Offload } from '../../offload/pool.ts'
 import { TRANSFER_NICE } from '../../thread-priority.ts'
@@ -17,6 +25,7 @@ import { type ConfirmDeps, confirmUnknown, createConfirmation } from './confirm.
 import { HubCopies } from './copies.ts'
 import { hubFailure } from './errors.ts'
 import { OlderVersions } from './older.ts'
+import { throwWithBranches } from './other-branches.ts'
 import { checkOutdated, type OutdatedDeps } from './outdated.ts'
 import { atStart, OwnersHub, type SignedHub } from './owners-hub.ts'
 import { planHub } from './plan.ts'
@@ -29,6 +38,8 @@ import { hubOriginOf, requireWeightsOf } from './weights-listed.ts'
 
 /** Longer rate limits are reported at once, since a client waits for its response. Within a job: five minutes. */
 const MAX_LISTING_WAIT_MS = 60_000
+/** A person waits at the prompt. */
+const MAX_ACCOUNT_WAIT_MS = 20_000
 /** A client that waits for its response gets one before its connection is closed as idle. */
 const MAX_RESPONSE_MS = 100_000
 
@@ -41,6 +52,7 @@ export interface HubDeps extends Omit<OutdatedDeps, 'owners' | 'sourceOf'>, Pick
   readonly version: string
   readonly strangersOffload: Offload
   readonly importer: Importer
+  readonly importJobs: ImportJobs
   readonly listeners: { readonly mark: string }
 }
 
@@ -53,7 +65,7 @@ export type HubImports = ReturnType<typeof createHubImports>
  * @throws StartError when the endpoint or the token is invalid
  */
 export function createHubImports(context: HubDeps, more: Pick<HubOptions, 'limits' | 'retry'> = {}) {
-  const { clock, config, importer, log, version } = context
+  const { clock, config, importJobs, log, version } = context
   const { endpoint, skipUnrecognized } = config.hub
   const common = { ...(endpoint !== undefined && { endpoint }), userAgent: `svcd/${version}` }
   const owners = new OwnersHub(config.hub, { userAgent: common.userAgent, threadNice: TRANSFER_NICE, ...more })
@@ -104,10 +116,11 @@ export function createHubImports(context: HubDeps, more: Pick<HubOptions, 'limit
   ) =>
     hubSource(hub, listing, {
       ...options,
+      asked,
       ...(options.strangers === undefined && { older: new OlderVersions(hub, listing, context) }),
       onUnused: (err, path) =>
         log.info({ err, subject: `${listing.repoId}/${path}` }, 'hub: an older version is not used, or only in part'),
-      fetchUnrecognised: !skipUnrecognized,
+      fetchUnrecognized: !skipUnrecognized,
       hasToken,
       clock,
       warnings: [...renameWarning(asked, listing), ...shortWarning(listing)],
@@ -141,8 +154,19 @@ export function createHubImports(context: HubDeps, more: Pick<HubOptions, 'limit
       return answered(async (signal) => {
         const signed = await owners.now()
         const listing = await list(signed, body, signal)
-        const source = sourceOf(signed, body.repo, listing, { branch: branches.of(listing), follows: followedBy(body) })
-        return importer.start({ kind: 'import-hf', ref: formatRepoId(repo), repo, source, selection, signal })
+        const follows = followedBy(body)
+        // the owner says at which branch the commit was found, as an upgrade does
+        if (follows === 'main') branches.keep(listing, timestampOf(clock))
+        const source = sourceOf(signed, body.repo, listing, { branch: branches.of(listing), follows })
+        return importJobs.start({
+          kind: 'import-hf',
+          ref: formatRepoId(repo),
+          repo,
+          source,
+          selection,
+          signal,
+          same: sameImport(body, listing)
+        })
       })
     },
     async plan(body: ImportHfPlanBody) {
@@ -151,12 +175,15 @@ export function createHubImports(context: HubDeps, more: Pick<HubOptions, 'limit
       return answered(async (signal) => {
         const signed = await owners.now()
         const listing = await list(signed, body, signal)
-        return planHub(signed.hub, listing, sourceOf(signed, body.repo, listing), selection, formatRepoId(repo), {
-          ...context,
-          contextTokens: body.context
-        })
+        const source = sourceOf(signed, body.repo, listing)
+        const deps = { ...context, contextTokens: body.context }
+        return planHub(signed.hub, listing, source, selection, formatRepoId(repo), deps).catch((error: unknown) =>
+          throwWithBranches(error, signed.hub, body)
+        )
       })
     },
+    account: ({ token }: HubAccountBody) =>
+      answered((signal) => owners.account(token, { signal, tries: 2, maxRateWaitMs: MAX_ACCOUNT_WAIT_MS })),
     search: (query: SearchQuery) => answered(async () => search(query, await owners.now())),
     /** Whether models' branches or tags have newer commits. */
     outdated,
@@ -169,7 +196,10 @@ export function createHubImports(context: HubDeps, more: Pick<HubOptions, 'limit
       checks.push(clock.after(FIRST_CHECK_MS, ask), clock.every(DAY_MS, ask))
     },
     /** The companions of an artifact from the hub (spec add.49). @throws DaemonError `E_SOURCE_UNAVAILABLE` for another one */
-    companions({ manifest, ...request }: Omit<CompanionsRequest, 'source'> & { readonly manifest: Manifest }): Job {
+    companions({
+      manifest,
+      ...request
+    }: Omit<CompanionsRequest, 'source'> & { readonly ref: string; readonly manifest: Manifest }): Job {
       const origin = hubOriginOf(manifest, request.ref)
       const source = async (signal: AbortSignal): Promise<ImportSource> => {
         const signed = await owners.now()
@@ -177,7 +207,7 @@ export function createHubImports(context: HubDeps, more: Pick<HubOptions, 'limit
         await requireWeightsOf(manifest, listing, origin, context.store)
         return sourceOf(signed, origin.repo, listing)
       }
-      return importer.startCompanions({ ...request, source })
+      return importJobs.startCompanions({ ...request, source })
     },
     /** Whether the hub still has the artifacts that came from it. */
     copies: new HubCopies({ ...context, owners, others, sourceOf }),
@@ -189,8 +219,8 @@ export function createHubImports(context: HubDeps, more: Pick<HubOptions, 'limit
       listings,
       sourceOf: (...of) => sourceOf({ hub: strangersHub, hasToken: false }, ...of)
     }),
-    /** The hub as the public sees it. */
-    confirmation,
+    /** Asks the hub as the public sees it. */
+    confirmPublic: confirmation.confirm,
     /** Confirms artifacts of unknown access, in the background, until `close`. */
     confirmUnknown(deps: ConfirmDeps) {
       confirming = confirmUnknown(confirmation, deps, stop.signal).catch((error: unknown) => {
@@ -205,6 +235,10 @@ export function createHubImports(context: HubDeps, more: Pick<HubOptions, 'limit
     }
   }
 }
+
+/** What makes two imports the same: the commit, and every field of the request. */
+const sameImport = (body: ImportHfBody, { repoId, commit }: HubListing): string =>
+  JSON.stringify([repoId, commit, Object.entries(body).sort(([a], [b]) => (a < b ? -1 : 1))])
 
 function renameWarning(asked: string, { repoId }: HubListing): string[] {
   if (asked.toLowerCase() === repoId.toLowerCase()) return []

@@ -1,5 +1,5 @@
 import { workerData } from 'node:worker_threads'
-import { normalisedNames, recognise, requireImportable } from '@svc/classify'
+import { normalizedNames, recognize, requireImportable } from '@svc/classify'
 import { createHub, HubError, type HubFile, type HubListing } from '@svc/hub'
 import { type CallContext, serveCalls, yieldToOthers } from '@svc/internal-workers'
 import type { UpstreamFile } from '../../library/upstream-repo.ts'
@@ -39,9 +39,12 @@ function keptOf({
   files,
   leftOut: unlisted = 0
 }: HubListing): Pick<StrangerListing, 'files' | 'leftOut' | 'more'> {
-  const names = normalisedNames(files.map(({ path }) => path))
+  const names = normalizedNames(files.map(({ path }) => path))
   const upstream = new Map(files.map((file) => [names.get(file.path)!, file]))
-  const recognition = recognise([...upstream].map(([name, { sizeBytes }]) => ({ name, sizeBytes })))
+  const recognition = recognize(
+    [...upstream].map(([name, { sizeBytes }]) => ({ name, sizeBytes })),
+    'normalized'
+  )
   // a client would take the files beside the weights for all of the model
   requireImportable(recognition)
   const { entries, uses } = recognition

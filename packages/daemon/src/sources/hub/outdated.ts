@@ -1,19 +1,19 @@
-import { normalisedName, normalisedNames } from '@svc/classify'
+import { normalizedName } from '@svc/classify'
 import type { ImportHfBody, Job, OutdatedBody, OutdatedModel, OutdatedResult } from '@svc/client/protocol'
 import { HubError, type HubFile, type HubInfo, type HubListing } from '@svc/hub'
 import { forEachLimited } from '@svc/internal-concurrency'
 import type { Manifest } from '@svc/manifest'
 import { formatRepoId, type Sha256Digest } from '@svc/ref'
-import { DaemonError } from '../../errors.ts'
 import { planSelected } from '../../import/choice.ts'
 import type { ImportSource } from '../../import/source.ts'
-import type { JobContext } from '../../jobs/job-work.ts'
 import type { JobRegistry } from '../../jobs/registry.ts'
 import type { ArtifactState } from '../../library/artifacts.ts'
 import type { Library } from '../../library/library.ts'
-import { shownOrigin } from '../../library/origin.ts'
+import { LibraryError } from '../../library/library-error.ts'
+import { shownOrigin, upstreamName } from '../../library/origin.ts'
 import { isPrivate } from '../../library/provenance.ts'
 import type { Offload } from '../../offload/pool.ts'
+import type { Work } from '../../operations/work.ts'
 import { probeAccess } from './access-probe.ts'
 import { hubFailure, orAbsent } from './errors.ts'
 import type { OwnersHub, SignedHub } from './owners-hub.ts'
@@ -66,12 +66,12 @@ export async function checkOutdated({ refs }: OutdatedBody, deps: OutdatedDeps):
 /** One question to the hub about all models. */
 class OutdatedCheck {
   readonly #deps: OutdatedDeps
-  readonly #job: JobContext
+  readonly #job: Work
   readonly #verdicts = new Map<string, OutdatedVerdict>()
   #answers = 0
   #failure: unknown
 
-  constructor(deps: OutdatedDeps, job: JobContext) {
+  constructor(deps: OutdatedDeps, job: Work) {
     this.#deps = deps
     this.#job = job
   }
@@ -112,7 +112,7 @@ class OutdatedCheck {
       // the inventory reports unreadable ones
       const index = state.index && (await documents.index(state.index).catch(orAbsent))
       for (const { quant, manifest } of index?.members ?? []) {
-        models.push({ ref: `${as}:${quant}`, as, quant, manifest, state: await artifacts.soundState(manifest) })
+        models.push({ ref: `${as}:${quant}`, as, quant, manifest, state: await artifacts.ifReadable(manifest) })
       }
     }
     return models
@@ -172,13 +172,13 @@ class OutdatedCheck {
     const { commit } = listing
     const upgrade = upgradeOf(model, listing, await documents.manifest(model.manifest))
     const selection = { normalizedNames: upgrade.names !== 'upstream', quants: [model.quant] }
-    const names = selection.normalizedNames ? normalisedNames(listing.files.map(({ path }) => path)) : undefined
     const source = sourceOf(signed, listing.repoId, listing)
     try {
       const aux = upgrade.aux === 'all' ? undefined : upgrade.aux
       const plan = await planSelected(source, { ...selection, aux }, offload, this.#job.signal)
+      const names = new Map(plan.listed.map((name) => [upstreamName(plan.source.origin, name), name]))
       const isOfIt = ({ path }: HubFile): boolean => {
-        const name = names?.get(path) ?? path
+        const name = names.get(path) ?? path
         return (plan.recognition.uses.get(name)?.use ?? 'skip') !== 'skip' || plan.companions.files.has(name)
       }
       const known = new Map((before?.files ?? []).map((file) => [file.path, contentOf(file)]))
@@ -191,7 +191,7 @@ class OutdatedCheck {
       }
       return { status: 'newer', commit, files: changed.length, bytes, bytesPresent, upgrade }
     } catch (error) {
-      if (!(error instanceof DaemonError)) throw error
+      if (!(error instanceof LibraryError)) throw error
       const status = error.code === 'E_NO_MEMBER' ? 'gone' : 'unknown'
       return { status, commit, reason: error.message.slice(0, MAX_REASON_LENGTH) }
     } finally {
@@ -200,7 +200,7 @@ class OutdatedCheck {
   }
 
   #timeouts() {
-    const onWaiting = ({ message }: { readonly message: string }): void => this.#job.update({ message })
+    const onWaiting = ({ message }: { readonly message: string }): void => this.#job.report({ message })
     return { signal: this.#job.signal, tries: TRIES, onWaiting }
   }
 }
@@ -223,15 +223,15 @@ function upgradeOf(
   manifest: Pick<Manifest, 'files'> | undefined
 ): ImportHfBody {
   const files = manifest?.files ?? []
-  const aux = files.filter(({ role }) => role === 'vision-projector' || role === 'imatrix')
-  const isOne = aux.length < 2 && aux.every(({ role }) => role !== 'imatrix')
+  const of = (role: string): number => files.filter((file) => file.role === role).length
+  const isOne = of('vision-projector') < 2 && of('draft') < 2 && of('imatrix') + of('adapter') === 0
   return {
     repo: repoId,
     revision: commit,
     follows: revision,
     as,
     quants: [quant],
-    names: files.every(({ name }) => normalisedName(name) === name) ? 'normalized' : 'upstream',
+    names: files.every(({ name }) => normalizedName(name) === name) ? 'normalized' : 'upstream',
     aux: isOne ? ['one'] : 'all',
     ...(isPrivate(state) && { private: true }),
     keepBefore: true

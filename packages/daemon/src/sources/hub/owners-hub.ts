@@ -1,9 +1,11 @@
 import { constants } from 'node:fs'
 import { open } from 'node:fs/promises'
-import { createHub, type Hub, HubError, type HubOptions } from '@svc/hub'
+import type { HubAccountResult } from '@svc/client/protocol'
+import { createHub, type Hub, HubError, type HubOptions, type ListingOptions } from '@svc/hub'
 import { LRUCache } from 'lru-cache'
 import type { HubConfig } from '../../config/config.ts'
 import { DaemonError, StartError } from '../../errors.ts'
+import { LibraryError } from '../../library/library-error.ts'
 
 /** The hub with the current token, and whether there is one. */
 export interface SignedHub {
@@ -49,6 +51,27 @@ export class OwnersHub {
     return { hub: this.#clientOf(token), hasToken: token !== undefined }
   }
 
+  /**
+   * Asks the hub whose token it is, and tells where the daemon takes its own from.
+   * @throws DaemonError `E_BAD_REQUEST` if it is no token; HubError `E_SOURCE_FORBIDDEN` if the hub rejects it
+   */
+  async account(token: string, options: ListingOptions): Promise<HubAccountResult> {
+    if (token.length > MAX_TOKEN_BYTES || !IS_TOKEN.test(token))
+      throw new DaemonError('E_BAD_REQUEST', '"token" must be at most 4,096 printable ASCII characters without spaces')
+    const hub = createHub({ ...this.#options, token })
+    try {
+      const { name } = await hub.account(options)
+      const { tokenName: variable, tokenFile: file } = this.#config
+      return {
+        endpoint: hub.endpoint,
+        ...(name !== undefined && { name }),
+        ...(variable !== undefined ? { variable } : file !== undefined && { file })
+      }
+    } finally {
+      await hub.close()
+    }
+  }
+
   async close(): Promise<void> {
     await Promise.all([...this.#clients.values()].map((hub) => hub.close()))
   }
@@ -56,12 +79,25 @@ export class OwnersHub {
   #clientOf(token: string | undefined): Hub {
     const known = this.#clients.get(token ?? '')
     if (known !== undefined) return known
-    const { tokenName = 'SVC_HF_TOKEN' } = this.#config
-    const hub = createHub({ ...this.#options, tokenName, ...(token !== undefined && { token }) })
+    const hub = createHub({
+      ...this.#options,
+      tokenName: nameOf(this.#config, token),
+      ...(token !== undefined && { token })
+    })
     this.#clients.set(token ?? '', hub)
     return hub
   }
 }
+
+/** Where a token comes from, for messages that say what to do about it. */
+function nameOf({ tokenName, tokenFile }: HubConfig, token: string | undefined): string {
+  if (token === undefined) return 'a token (svc login hf)'
+  return tokenName !== undefined
+    ? `${tokenName} in the daemon's environment`
+    : `the token in ${tokenFile} (svc login hf writes it, svc logout hf removes it)`
+}
+
+const IS_TOKEN = /^[\x21-\x7e]+$/
 
 /**
  * The owner's token: from the environment, else the current one in the hub client's file.
@@ -71,7 +107,7 @@ async function tokenNow({ token, tokenFile }: HubConfig): Promise<string | undef
   if (token !== undefined || tokenFile === undefined) return token
   const text = await contentOf(tokenFile)
   if (text === undefined || text === '') return undefined
-  if (/^[\x21-\x7e]+$/.test(text)) return text
+  if (IS_TOKEN.test(text)) return text
   throw unusable(tokenFile, 'it contains no token')
 }
 
@@ -84,7 +120,7 @@ async function contentOf(path: string): Promise<string | undefined> {
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException
     if (code === 'ENOENT' || code === 'ENOTDIR') return undefined
-    throw error instanceof DaemonError ? error : unusable(path, message)
+    throw error instanceof LibraryError ? error : unusable(path, message)
   }
 }
 

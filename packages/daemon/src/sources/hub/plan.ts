@@ -2,21 +2,18 @@ import { hash } from 'node:crypto'
 import type { DiskBlobStore } from '@svc/cas'
 import {
   type ArtifactPlan,
+  type CacheShape,
   cacheNeed,
-  configCache,
+  damagedWeights,
+  formQuant,
   GGUF_HEAD_BYTES,
-  type GgufFacts,
-  ggufCache,
-  ggufFacts,
   type HeaderSummary,
   isWeights,
   type LicenceFact,
-  normalisedName,
   planArtifacts,
+  quantOfConfig,
   type ReadAt,
-  type Recognition,
   type RequiredRead,
-  readConfig,
   readHeader,
   requiredReads,
   requireImportable
@@ -27,9 +24,11 @@ import { forEachLimited } from '@svc/internal-concurrency'
 import { digestFromHex, type Sha256Digest } from '@svc/ref'
 import { DaemonError } from '../../errors.ts'
 import { planSelected } from '../../import/choice.ts'
+import { configFacts } from '../../import/config-facts.ts'
 import type { PlannedImport } from '../../import/plan.ts'
 import type { SourceSelection } from '../../import/selection.ts'
 import type { ImportSource } from '../../import/source.ts'
+import { upstreamName } from '../../library/origin.ts'
 import type { Offload } from '../../offload/pool.ts'
 import { HeaderTooLarge, windowOf } from './window.ts'
 
@@ -62,11 +61,9 @@ export async function planHub(
   const planned = await planSelected(source, selection, offload, NEVER)
   requireImportable(planned.recognition)
   const hubFiles = new Map(listing.files.map((file) => [file.path, file]))
-  const upstream = new Map(
-    source.files.map(({ name }) => [selection.normalizedNames ? normalisedName(name) : name, name])
-  )
+  const upstream = new Map(planned.listed.map((name) => [name, upstreamName(planned.source.origin, name)]))
   const files = new Map([...upstream].map(([name, path]) => [name, hubFiles.get(path)!]))
-  const facts = await readFacts(hub, planned, files)
+  const facts = await readFacts(hub, planned, files, offload)
   const plan = planArtifacts(planned.recognition, facts)
   const present = new Set<string>()
   for (const entry of planned.recognition.entries) {
@@ -77,25 +74,29 @@ export async function planHub(
     plan.artifacts.flatMap(({ quant, entries }) => entries.filter(isWeights).map(({ name }) => [name, quant] as const))
   )
   const rows = [...files].map(([name, { sizeBytes }]): PlannedHubFile => {
-    const plain = rowOf(name, sizeBytes, planned.recognition, quantOf, present)
+    const plain = rowOf(name, sizeBytes, planned, quantOf, present)
     const row = planned.companions.files.has(name) ? { ...plain, companion: true } : plain
     const path = upstream.get(name)!
     return path === name ? row : { ...row, upstream: path }
   })
-  const memory =
-    contextTokens === undefined
-      ? undefined
-      : await memoryOf(hub, plan.artifacts, files, facts.config?.upstream, contextTokens)
+  const { memory, doubts = [] } = await memoryOf(
+    { hub, offload },
+    plan.artifacts,
+    files,
+    facts.config?.upstream,
+    contextTokens
+  )
   const license = plan.artifacts[0]?.annotations['svc.license'] ?? listing.license
   return {
     repo: listing.repoId,
     commit: listing.commit,
     as,
     files: rows,
-    totals: totalsOf(rows, planned.source.fetchUnrecognised),
+    totals: totalsOf(rows, planned.source.fetchUnrecognized),
     quants: plan.artifacts.map(({ quant }) => quant),
     artifacts: plan.artifacts.map(({ quant, entries }) => ({
       quant,
+      ...publishedAs(quant, entries, upstream),
       files: entries.length,
       bytes: sum(entries),
       bytesPresent: sum(entries.filter(({ name }) => present.has(name))),
@@ -105,8 +106,19 @@ export async function planHub(
     ...(listing.gated && { gated: true }),
     ...(listing.private && { private: true }),
     ...(memory !== undefined && { memory }),
-    warnings: [...source.warnings, ...plan.warnings.map(({ message }) => message), ...facts.openQuestions]
+    warnings: [...source.warnings, ...plan.warnings.map(({ message }) => message), ...doubts, ...facts.openQuestions]
   }
+}
+
+/** What the publisher calls an artifact, where its quant does not tell which of the files it is. */
+function publishedAs(
+  quant: string,
+  entries: ArtifactPlan['entries'],
+  upstream: ReadonlyMap<string, string>
+): { readonly upstream?: string } {
+  const first = entries.find(({ kind }) => kind === 'weights.gguf')
+  const name = first && upstream.get(first.name)
+  return name === undefined || name.toLowerCase().includes(quant) ? {} : { upstream: name }
 }
 
 const sum = (entries: readonly { readonly sizeBytes: number }[]): number =>
@@ -114,34 +126,54 @@ const sum = (entries: readonly { readonly sizeBytes: number }[]): number =>
 
 /** Whether a running model has it in memory. */
 const isLoaded = (entry: ArtifactPlan['entries'][number]): boolean =>
-  isWeights(entry) || entry.role === 'vision-projector'
+  isWeights(entry) || entry.role === 'vision-projector' || entry.role === 'draft'
 
-/** The memory beside the weights. Artifacts of a repository differ only in their quants, so one header gives it for all. */
+interface MemoryFound {
+  readonly memory?: NonNullable<ImportPlan['memory']>
+  readonly doubts?: readonly string[]
+}
+
+/**
+ * The memory beside the weights. Artifacts of a repository differ only in their quants, so one header gives it for all.
+ * The weights take what the listing says: their tensors may claim anything. Nothing without a context.
+ */
 async function memoryOf(
-  hub: Pick<Hub, 'read'>,
+  { hub, offload }: { readonly hub: Pick<Hub, 'read'>; readonly offload: Offload },
   artifacts: readonly Pick<ArtifactPlan, 'entries'>[],
   files: ReadonlyMap<string, HubFile>,
   config: string | undefined,
-  contextTokens: number
-): Promise<NonNullable<ImportPlan['memory']>> {
+  contextTokens: number | undefined
+): Promise<MemoryFound> {
+  if (contextTokens === undefined) return {}
+  const needOf = (shape: CacheShape | string): NonNullable<MemoryFound['memory']> =>
+    typeof shape === 'string' ? { unknown: shape } : cacheNeed(shape, contextTokens)
   const ggufs = artifacts.flatMap(({ entries }) => entries.filter(({ kind }) => kind === 'weights.gguf'))
   const first = ggufs.toSorted((a, b) => (a.name < b.name ? -1 : 1))[0]
   const file = first && files.get(first.name)
+  if (first === undefined || file === undefined) {
+    const { shape } = await offload.call('cache', { config })
+    return { memory: needOf(shape) }
+  }
+  const { sizeBytes } = file
   try {
-    const shape = file === undefined ? configCache(config) : ggufCache(await factsOf(hub, file))
-    return typeof shape === 'string' ? { unknown: shape } : cacheNeed(shape, contextTokens)
+    const head = await hub.read(file, { start: 0, end: Math.min(sizeBytes, GGUF_HEAD_BYTES) })
+    const { shape, defect } = await offload.call('cache', { head, sizeBytes })
+    return {
+      memory: needOf(shape),
+      ...(defect !== undefined && { doubts: [damagedWeights(first.name, defect).message] })
+    }
   } catch (error) {
     if (!(error instanceof HubError)) throw error
-    return { unknown: `the hub did not send its header: ${error.message}` }
+    return { memory: { unknown: `the hub did not send its header: ${error.message}` } }
   }
 }
 
-async function factsOf(hub: Pick<Hub, 'read'>, file: HubFile): Promise<GgufFacts> {
-  const head = await hub.read(file, { start: 0, end: Math.min(file.sizeBytes, GGUF_HEAD_BYTES) })
-  return ggufFacts(head, file.sizeBytes)
-}
-
-async function readFacts(hub: Pick<Hub, 'read'>, { recognition }: PlannedImport, files: ReadonlyMap<string, HubFile>) {
+async function readFacts(
+  hub: Pick<Hub, 'read'>,
+  { recognition }: PlannedImport,
+  files: ReadonlyMap<string, HubFile>,
+  offload: Offload
+) {
   const reads = requiredReads(recognition)
   const headers = new Map<string, HeaderSummary>()
   const licences: LicenceFact[] = []
@@ -154,18 +186,18 @@ async function readFacts(hub: Pick<Hub, 'read'>, { recognition }: PlannedImport,
     if (what === 'config') configBytes = bytes
     else licences.push({ name, bytes, digest: await digestOf(hub, file, bytes) })
   })
-  const config = recognition.config === undefined ? undefined : readConfig(configBytes)
+  const config = recognition.config === undefined ? undefined : await configFacts(configBytes, offload)
 
   const safetensors: RequiredRead<'safetensors-header'>[] = []
   for (const read of reads) {
     if (read.what === 'safetensors-header') safetensors.push(read as RequiredRead<'safetensors-header'>)
-    // A GGUF's name determines its quant: the head is not fetched.
+    // a GGUF's name determines its quant: the head is not fetched.
     else if (read.what === 'gguf-head')
       headers.set(read.name, { format: 'gguf', version: 3, bigEndian: false, complete: false })
   }
   const nothingRead: HeaderSummary = { format: 'safetensors', headerBytes: 0, tensorCount: 0, bytesByDtype: new Map() }
   for (const { name } of safetensors) headers.set(name, nothingRead)
-  if (config?.quant === undefined && safetensors.length > 0) {
+  if (quantOfConfig(config, recognition.names) === undefined && safetensors.length > 0) {
     let known = safetensors.length <= MAX_HEADERS
     if (known) {
       await forEachLimited(safetensors, 8, NEVER, async (read, signal) => {
@@ -200,11 +232,17 @@ const NEVER = new AbortController().signal
 function rowOf(
   name: string,
   size: number,
-  { uses, entries }: Recognition,
+  { recognition: { uses, entries }, otherForms }: Pick<PlannedImport, 'recognition' | 'otherForms'>,
   quantOf: ReadonlyMap<string, string>,
   present: ReadonlySet<string>
 ): PlannedHubFile {
   const use = uses.get(name)
+  const form = otherForms?.get(name)
+  if (form !== undefined) {
+    const first = entries.find(({ kind }) => kind === 'weights.safetensors')
+    const base = first && quantOf.get(first.name)
+    return { name, size, action: 'skip', reason: 'other-form', ...(base && { quant: formQuant(form, base) }) }
+  }
   if (use === undefined) return { name, size, action: 'skip', reason: 'not-chosen' }
   if (use.use === 'skip') return { name, size, action: 'skip', reason: use.reason }
   if (use.use === 'config' || use.use === 'licence') return { name, size, action: 'annotate' }

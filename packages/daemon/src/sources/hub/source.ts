@@ -20,7 +20,9 @@ export const MAX_STRANGER_FILES = 20_000
 const CONCURRENCY = 8
 
 export interface HubSourceOptions {
-  readonly fetchUnrecognised: boolean
+  /** The repository in the request. */
+  readonly asked: string
+  readonly fetchUnrecognized: boolean
   readonly warnings: readonly string[]
   /** Whether the hub object sends a token. */
   readonly hasToken: boolean
@@ -74,12 +76,13 @@ export function hubSource(hub: Hub, listing: HubListing, options: HubSourceOptio
     kind: 'hf',
     files: listing.files.map((file) => hubFile(hub, file, { ...options, isRestricted: listing.restricted })),
     annotations: { 'svc.hf.repo': repoId, 'svc.hf.revision': commit },
-    fetchUnrecognised: options.fetchUnrecognised,
+    fetchUnrecognized: options.fetchUnrecognized,
     concurrency: CONCURRENCY,
     provenance: () => provenance,
     origin: {
       kind: 'hf',
       repo: repoId,
+      ...(options.asked.toLowerCase() !== repoId.toLowerCase() && { asked: options.asked }),
       revision: commit,
       ...(options.branch !== undefined && { branch: options.branch.name, branchAt: options.branch.at }),
       ...(options.strangers !== undefined && { onDemand: true })

@@ -1,7 +1,7 @@
 import type { HubErrorCode, HubOptions } from '@svc/hub'
 import { type ErrorCodec, plainErrors, WorkerThread, workerUrl } from '@svc/internal-workers'
 import { DaemonError } from '../../errors.ts'
-import type { UpstreamFile } from '../../library/upstream-repo.ts'
+import { UnimportableListingError, type UpstreamFile } from '../../library/upstream-repo.ts'
 import { STRANGERS_HEAP_MIB } from '../../offload/pool.ts'
 
 /** A repository as strangers may see it: nothing that needs a token. */
@@ -54,8 +54,11 @@ export const listingErrors = {
     const { code, message } = error as { code?: unknown; message: string }
     return isHubCode(code) ? { code, message } : { plain: plainErrors.encode(error) }
   },
-  decode: (wire: ListingError): Error =>
-    'plain' in wire ? plainErrors.decode(wire.plain) : new DaemonError(wire.code, wire.message, { status: 502 }),
+  decode: (wire: ListingError): Error => {
+    if ('plain' in wire) return plainErrors.decode(wire.plain)
+    if (wire.code === 'E_NOT_IMPORTABLE') return new UnimportableListingError(wire.message)
+    return new DaemonError(wire.code, wire.message, { status: 502 })
+  },
   lost: (cause) => new DaemonError('E_SOURCE_UNAVAILABLE', 'the thread that reads listings ended', { cause }),
   closed: () => new DaemonError('E_SHUTTING_DOWN', 'the daemon is stopping')
 } satisfies ErrorCodec
@@ -71,7 +74,7 @@ const CODES: readonly unknown[] = [
 const isHubCode = (code: unknown): code is HubErrorCode => CODES.includes(code)
 
 /**
- * Reads and recognises the listings that strangers cause, in a thread with a heap of its own (spec add.40): however a
+ * Reads and recognizes the listings that strangers cause, in a thread with a heap of its own (spec add.40): however a
  * listing is made, the daemon's heap holds only {@link MAX_KEPT_FILES} and {@link MAX_LEFT_OUT} names of it.
  */
 export class StrangerListings {

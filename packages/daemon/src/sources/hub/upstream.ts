@@ -8,12 +8,13 @@ import { digestFromHex, formatRepoId, type RepoId } from '@svc/ref'
 import { LRUCache } from 'lru-cache'
 import { DaemonError } from '../../errors.ts'
 import type { Importer } from '../../import/importer.ts'
-import { importSelectionOf } from '../../import/selection.ts'
 import type { ImportSource } from '../../import/source.ts'
+import { importSelectionOf } from '../../import-fields.ts'
+import type { ImportJobs } from '../../jobs/import-jobs.ts'
 import type { JobRegistry } from '../../jobs/registry.ts'
 import { someOf } from '../../library/companions.ts'
 import type { Library } from '../../library/library.ts'
-import { SIGNATURE, type SignedListing } from '../../library/trust.ts'
+import { MAX_SIGNATURE_BYTES, SIGNATURE, type SignedListing } from '../../library/trust.ts'
 import type { LookOptions, UpstreamFile, UpstreamRepo } from '../../library/upstream-repo.ts'
 import { throwHubFailure } from './errors.ts'
 import { type PlanDeps, planHub } from './plan.ts'
@@ -25,7 +26,8 @@ export interface UpstreamDeps extends PlanDeps, Pick<Library, 'clock' | 'trust'>
   /** Without a token. */
   readonly hub: Hub
   readonly listings: Pick<StrangerListings, 'list'>
-  readonly importer: Importer
+  readonly importer: Pick<Importer, 'isStrangers'>
+  readonly importJobs: ImportJobs
   readonly jobs: Pick<JobRegistry, 'over'>
   readonly sourceOf: (
     asked: string,
@@ -36,6 +38,9 @@ export interface UpstreamDeps extends PlanDeps, Pick<Library, 'clock' | 'trust'>
 
 /** The options of `svc import hf`: public repositories spell quants in many ways. */
 const NORMALIZED = { ...importSelectionOf({ names: 'normalized' }), mayReplace: false }
+
+/** The reason of a plan's row for a file of the same model in another form. */
+const OTHER_FORM = 'other-form'
 
 /** Cached facts about a repository. */
 interface CachedRepo {
@@ -53,7 +58,17 @@ interface CachedRepo {
  * The hub as a mirror's source, with the rights of a stranger: no token (spec add.34, add.40). Errors are
  * DaemonErrors of an import.
  */
-export function createUpstream({ clock, hub, listings, importer, jobs, trust, sourceOf, ...planDeps }: UpstreamDeps) {
+export function createUpstream({
+  clock,
+  hub,
+  listings,
+  importer,
+  importJobs,
+  jobs,
+  trust,
+  sourceOf,
+  ...planDeps
+}: UpstreamDeps) {
   const known = new WeakMap<UpstreamRepo, CachedRepo>()
   const brought = new StrangerBytes()
   /** Commits whose import passed the check that a rule requires. */
@@ -74,10 +89,10 @@ export function createUpstream({ clock, hub, listings, importer, jobs, trust, so
     return file
   }
   const signedOf = async (asked: string, listed: StrangersFiles, onBytes: CachedRepo['onBytes']) => {
-    const rule = trust.ruleFor(asked, listed.repoId)
+    const rule = trust.ruleFor({ typed: [asked], claimed: [listed.repoId] })
     if (rule?.mode !== 'require') return undefined
     const file = listed.files.find(({ path }) => path === SIGNATURE)
-    if (file === undefined || file.sizeBytes > MAX_SMALL_BYTES) throw trust.refusal(rule)
+    if (file === undefined || file.sizeBytes > MAX_SIGNATURE_BYTES) throw trust.refusal(rule)
     const bytes = await counting(hub, onBytes).read(file).catch(throwHubFailure)
     const signed = await trust.signed(rule, bytes, clock)
     const complaint = complaintOf(signed, listed)
@@ -132,6 +147,8 @@ export function createUpstream({ clock, hub, listings, importer, jobs, trust, so
       const { files, artifacts } = await (found.plan ??= planOf(repo))
       const row = files.find((file) => (file.upstream ?? file.name) === name)
       const smallest = artifacts.toSorted((a, b) => a.bytes - b.bytes)[0]
+      // one that a plan of everything leaves out
+      if (row?.reason === OTHER_FORM && row.quant !== undefined) return { quant: row.quant }
       const artifact = artifacts.find(({ quant }) => quant === row?.quant) ?? smallest
       if (artifact === undefined) throw new DaemonError('E_NOT_IMPORTABLE', `${repo.repo} has no artifact`)
       return { quant: artifact.quant }
@@ -142,8 +159,11 @@ export function createUpstream({ clock, hub, listings, importer, jobs, trust, so
       const { files, artifacts } = await (found.plan ??= planOf(repo))
       // the signature needs all companions: they are fetched with their artifact
       const beside = found.signed === undefined ? 0 : sizeOfSmall(found.listing.files)
-      const total = artifacts.find((each) => each.quant === quant)?.bytes ?? 0
-      const own = files.filter(({ action, quant: of }) => action !== 'skip' && (of ?? quant) === quant)
+      const isOwn = ({ action, reason, quant: of = quant }: ImportPlan['files'][number]): boolean =>
+        of === quant && (action !== 'skip' || reason === OTHER_FORM)
+      const own = files.filter(isOwn)
+      const total =
+        artifacts.find((each) => each.quant === quant)?.bytes ?? own.reduce((sum, { size }) => sum + size, 0)
       let heldBytes = 0
       for (const { name, upstream = name } of own)
         heldBytes += await heldBytesOf(fileOf(repo, upstream), planDeps.store, brought)
@@ -161,7 +181,7 @@ export function createUpstream({ clock, hub, listings, importer, jobs, trust, so
       const source = sourceOf(asked, listing, { branch, strangers: brought })
       const selection = { ...NORMALIZED, quants: [quant] }
       const ref = formatRepoId(target)
-      const job = await importer
+      const job = await importJobs
         .start({ kind: 'import-hf', ref, repo: target, source, selection, lane: 'demand' })
         .catch(throwHubFailure)
       jobs.over(job.id).then(

@@ -3,8 +3,8 @@ import type { Hub, HubFile } from '@svc/hub'
 
 /** Bytes per request: most headers fit in one. */
 const STEP_BYTES = 512 * 1024
-/** Limit of bytes fetched of one file. */
-const MAX_BYTES = 8 * 2 ** 20
+/** Limit of bytes fetched of one file, above that of a GGUF's identity. */
+const MAX_BYTES = 26 * 2 ** 20
 
 /** A file's header is larger than a plan fetches. */
 export class HeaderTooLarge extends Error {

@@ -1,18 +1,45 @@
-import { createHash } from 'node:crypto'
 import type { DiskBlobStore } from '@svc/cas'
-import type { AdoptBody } from '@svc/client/protocol'
 import { type Clock, timestampOf } from '@svc/internal-clock'
 import { isDigest } from '@svc/ref'
-import { DaemonError } from '../../errors.ts'
-import type { FileHere, ImportSource, OpenedFile } from '../../import/source.ts'
-import { localBytes } from '../../import/staged.ts'
-import { type HubAnswer, type HubConfirmation, isClaimed } from '../hub/confirm.ts'
+import type { ToolFolders } from '@svc/view'
+import type {
+  ClaimedFile,
+  ClaimedOrigin,
+  ConfirmPublic,
+  FileHere,
+  ImportSource,
+  PublicAnswer
+} from '../../import/source.ts'
+import { LibraryError } from '../../library/library-error.ts'
+import type { Provenance } from '../../library/provenance.ts'
+import { downloadAmong, withheldWarning } from './downloads.ts'
 import { sourceNotRegular } from './folder.ts'
 import { HeldParents } from './held-parents.ts'
+import { hashesOf, SeenBytes } from './seen-bytes.ts'
 import { openLocal } from './source.ts'
 import { checkPath, explained, fileIdentityOf, type WalkedFile } from './walk.ts'
 
-type AdoptedFile = AdoptBody['files'][number]
+/** Files under other names than their own, such as in the cache of a tool (spec add.27). */
+interface AdoptedFiles {
+  /** `ns/name`, for warnings. */
+  readonly as: string
+  readonly files: readonly {
+    /** In the artifact, with `/` between folders. */
+    readonly name: string
+    /** Absolute. */
+    readonly path: string
+    /** `sha256:<hex>` that the bytes must have. */
+    readonly sha256?: string
+    /** Git's name of the blob. */
+    readonly gitSha1?: string
+  }[]
+  /** Where they came from, as their cache says. */
+  readonly hub?: ClaimedOrigin
+  /** No tool downloaded them; of files in a tool's cache this is not believed. */
+  readonly own?: boolean
+}
+
+type AdoptedFile = AdoptedFiles['files'][number]
 
 const CONCURRENCY = 32
 /**
@@ -24,95 +51,117 @@ const GIT_SHA1 = /^[0-9a-f]{40}$/
 /** A repository as annotations spell it. */
 const REPO = /^[A-Za-z0-9][A-Za-z0-9._-]*(?:\/[A-Za-z0-9][A-Za-z0-9._-]*)?$/
 
+interface AdoptedDeps {
+  readonly clock: Clock
+  readonly store: Pick<DiskBlobStore, 'stat'>
+  /** Which of the owner's tools downloaded a file. */
+  readonly tools: Pick<ToolFolders, 'toolOf'>
+  /** Absent if there is no hub to ask. */
+  readonly confirmPublic?: ConfirmPublic | undefined
+}
+
 /**
  * Files at arbitrary paths as an import source, under the given names (spec add.27). No component of a path may be a
- * link, now or when the file is opened.
- * @throws DaemonError `E_BAD_REQUEST` for a malformed field, an absent path, or a duplicate name;
+ * link, now or when the file is opened. They are the owner's own only if the caller says so and no tool's cache has
+ * them; others may have what a tool downloaded only if a source says so.
+ * @throws LibraryError `E_INVALID` for a malformed field, an absent path, or a duplicate name;
  *   `E_SOURCE_NOT_REGULAR`
  */
-export async function adoptedSource(
-  files: readonly AdoptedFile[],
-  hub: AdoptBody['hub'],
-  {
-    clock,
-    store,
-    confirmation
-  }: {
-    readonly clock: Clock
-    readonly store: Pick<DiskBlobStore, 'stat'>
-    readonly confirmation?: HubConfirmation | undefined
+export async function adoptedSource(body: AdoptedFiles, deps: AdoptedDeps): Promise<ImportSource> {
+  const { files, hub, own = false } = body
+  const { store, tools } = deps
+  checkFiles(files)
+  if (hub !== undefined && !isOrigin(hub))
+    throw bad('the field "hub" must name a repository of the hub, and perhaps a commit')
+  const commit = commitOf(body)
+  const parents = new HeldParents()
+  const seen = new SeenBytes(commit === undefined && hub !== undefined)
+  let access: Pick<ImportSource, 'provenance' | 'warnings'> & { close(): void }
+  const listed: FileHere[] = []
+  try {
+    for (const file of files) listed.push(await adoptedFile(file, parents, store, seen))
+    const isOwn = own && hub === undefined && (await downloadAmong(files, tools)) === undefined
+    access = isOwn ? OWN : askedAccess(body, () => seen.among(listed), deps)
+  } catch (error) {
+    await parents.close()
+    throw error
   }
-): Promise<ImportSource> {
+  return {
+    kind: 'local',
+    files: listed,
+    annotations: commit === undefined ? {} : { 'svc.hf.repo': commit.repo, 'svc.hf.revision': commit.revision },
+    fetchUnrecognized: false,
+    concurrency: CONCURRENCY,
+    provenance: access.provenance,
+    origin: commit === undefined ? { kind: 'local', ...(hub && { repo: hub.repo }) } : { kind: 'hf', ...commit },
+    warnings: access.warnings,
+    close: async () => {
+      access.close()
+      await parents.close()
+    }
+  }
+}
+
+const OWN = { provenance: (): Provenance => ({ access: 'own' }), warnings: [], close: (): void => undefined }
+
+/** A commit is recorded only if all bytes are compared with its hashes. */
+const commitOf = ({ files, hub }: AdoptedFiles): { readonly repo: string; readonly revision: string } | undefined =>
+  hub?.revision !== undefined && files.every(isHashed) ? { repo: hub.repo, revision: hub.revision } : undefined
+
+/** Who may have files that a tool downloaded. The hub is asked while they are read; its answer is used after that. */
+function askedAccess(
+  body: AdoptedFiles,
+  seen: () => readonly ClaimedFile[],
+  { clock, confirmPublic }: Pick<AdoptedDeps, 'clock' | 'confirmPublic'>
+) {
+  const { as, files, hub } = body
+  const commit = commitOf(body)
+  const stop = new AbortController()
+  const read = Promise.withResolvers<readonly ClaimedFile[]>()
+  if (commit !== undefined) read.resolve(files.map(claimOf))
+  const answer = hub && confirmPublic?.(commit ?? hub, read.promise, stop.signal)
+  for (const each of [answer, read.promise]) each?.catch(() => undefined)
+  const warnings: string[] = []
+  return {
+    warnings,
+    provenance: async (): Promise<Provenance> => {
+      read.resolve(seen())
+      const said = hub === undefined ? 'unnamed' : ((await answer) ?? 'no-answer')
+      if (said === 'public') return { access: 'public', confirmedPublicAt: timestampOf(clock) }
+      warnings.push(withheldWarning(as, WHY[said]))
+      return { access: 'unknown' }
+    },
+    close: (): void => {
+      stop.abort()
+      read.reject(new Error('the files were not read'))
+    }
+  }
+}
+
+/** Why it is not known that everybody may have files. */
+const WHY: Readonly<Record<Exclude<PublicAnswer, 'public'> | 'unnamed', string>> = {
+  unnamed: 'another tool downloaded it, and names no repository of the hub that could be asked',
+  'not-public': 'the hub does not give it to everybody',
+  'other-files': 'the hub does not list these files',
+  'no-answer': 'the hub could not be asked whether everybody may have it; the next start of the daemon asks again'
+}
+
+const isOrigin = ({ repo, revision }: ClaimedOrigin): boolean =>
+  REPO.test(repo) && repo.length <= 200 && (revision === undefined || GIT_SHA1.test(revision))
+
+const isHashed = ({ sha256, gitSha1 }: AdoptedFile): boolean => (sha256 ?? gitSha1) !== undefined
+
+/** Git's name is compared only where it is the only one. */
+const claimOf = ({ name, sha256, gitSha1 }: AdoptedFile): ClaimedFile =>
+  sha256 === undefined ? { name, gitSha1 } : { name, sha256 }
+
+function checkFiles(files: readonly AdoptedFile[]): void {
   const names = new Set<string>()
   for (const file of files) {
     checkFile(file)
     if (names.has(file.name)) throw bad(`two files would be named ${JSON.stringify(file.name)}`)
     names.add(file.name)
   }
-  if (hub !== undefined && !(REPO.test(hub.repo) && hub.repo.length <= 200 && GIT_SHA1.test(hub.revision)))
-    throw bad('the field "hub" must name a repository of the hub and a commit')
-  // an origin is recorded only if all bytes are compared with its hashes
-  const known = hub !== undefined && files.every(({ sha256, gitSha1 }) => (sha256 ?? gitSha1) !== undefined)
-  const parents = new HeldParents()
-  const stop = new AbortController()
-  try {
-    const listed: FileHere[] = []
-    for (const file of files) listed.push(await adoptedFile(file, parents, store))
-    const warnings: string[] = []
-    const word = hub === undefined ? undefined : wordOf(hub, known ? files : undefined, confirmation, stop.signal)
-    // asked while files are read; the answer is used after that
-    word?.catch(() => undefined)
-    return {
-      kind: 'local',
-      files: listed,
-      annotations: known ? { 'svc.hf.repo': hub.repo, 'svc.hf.revision': hub.revision } : {},
-      fetchUnrecognised: false,
-      concurrency: CONCURRENCY,
-      provenance: async () => {
-        if (word === undefined) return { access: 'own' }
-        const said = await word
-        if (said === 'public') return { access: 'public', confirmedPublicAt: timestampOf(clock) }
-        warnings.push(`it is withheld from others: ${WHY[said]}`)
-        return { access: 'unknown' }
-      },
-      origin: known ? { kind: 'hf', repo: hub.repo, revision: hub.revision } : { kind: 'local' },
-      warnings,
-      close: async () => {
-        stop.abort()
-        await parents.close()
-      }
-    }
-  } catch (error) {
-    stop.abort()
-    await parents.close()
-    throw error
-  }
-}
-
-/** Why a repository of the hub is not known to be public. */
-const WHY: Readonly<Record<Exclude<HubAnswer, 'public'>, string>> = {
-  'not-public': 'the hub does not give it to everybody',
-  'other-files': 'the hub does not list these files at this commit',
-  'no-answer': 'the hub could not be asked whether everybody may have it; the next start of the daemon asks again'
-}
-
-/** The hub's statement about a cache's files. @param files undefined if not all of them have a hash */
-async function wordOf(
-  { repo, revision }: NonNullable<AdoptBody['hub']>,
-  files: readonly AdoptedFile[] | undefined,
-  confirmation: HubConfirmation | undefined,
-  signal: AbortSignal
-): Promise<HubAnswer> {
-  if (files === undefined) return 'other-files'
-  if (confirmation === undefined) return 'no-answer'
-  const byName = new Map(files.map((file) => [file.name, file]))
-  return confirmation.ask(
-    repo,
-    revision,
-    async (listed, name) => isClaimed(listed, byName.get(name)!),
-    [...byName.keys()],
-    signal
-  )
 }
 
 function checkFile({ name, path, sha256, gitSha1 }: AdoptedFile): void {
@@ -125,7 +174,8 @@ function checkFile({ name, path, sha256, gitSha1 }: AdoptedFile): void {
 async function adoptedFile(
   file: AdoptedFile,
   parents: HeldParents,
-  store: Pick<DiskBlobStore, 'stat'>
+  store: Pick<DiskBlobStore, 'stat'>,
+  seen: SeenBytes
 ): Promise<FileHere> {
   const { name, path } = file
   const walked = await lookAt(file, parents)
@@ -133,6 +183,10 @@ async function adoptedFile(
   // validated before: malformed digests were refused
   const sha256 = isDigest(file.sha256) ? file.sha256 : undefined
   const isHere = sha256 !== undefined && (await store.stat(sha256))?.sizeBytes === sizeBytes
+  if (isHere) seen.saw(name, { sha256 })
+  const isSmall = sizeBytes <= MAX_HASHED_FIRST_BYTES
+  // the pipeline computes no git name
+  const isHashedFirst = isSmall ? isHashed(file) || seen.isAsked : sha256 === undefined && file.gitSha1 !== undefined
   return {
     name,
     sizeBytes,
@@ -140,13 +194,16 @@ async function adoptedFile(
     ...(isHere && { digest: sha256 }),
     accept: ({ digest }) => {
       if (sha256 !== undefined && digest !== sha256) throw damaged(name, path)
+      seen.saw(name, { sha256: digest })
     },
     async open() {
       const opened = await openLocal(walked, parents)
-      if (sizeBytes > MAX_HASHED_FIRST_BYTES || (sha256 ?? file.gitSha1) === undefined) return opened
+      if (!isHashedFirst) return opened
       try {
-        if (await isAsPromised(file, sizeBytes, opened)) return opened
-        throw damaged(name, path)
+        const hashes = await hashesOf(sizeBytes, opened)
+        if (!isAsPromised(file, hashes)) throw damaged(name, path)
+        seen.saw(name, hashes)
+        return opened
       } catch (error) {
         await opened.close()
         throw error
@@ -167,22 +224,13 @@ async function lookAt({ name, path }: AdoptedFile, parents: HeldParents): Promis
   }
 }
 
-async function isAsPromised(file: AdoptedFile, sizeBytes: number, opened: OpenedFile): Promise<boolean> {
-  const sha256 = createHash('sha256')
-  const gitSha1 = createHash('sha1').update(`blob ${sizeBytes}\0`)
-  // the pipeline reads the file from its start, and closes it
-  for await (const chunk of localBytes({ sizeBytes }, { ...opened, close: async () => undefined })) {
-    sha256.update(chunk)
-    gitSha1.update(chunk)
-  }
-  if (file.sha256 !== undefined && `sha256:${sha256.digest('hex')}` !== file.sha256) return false
-  return file.gitSha1 === undefined || gitSha1.digest('hex') === file.gitSha1
-}
+const isAsPromised = (file: AdoptedFile, { sha256, gitSha1 }: ClaimedFile): boolean =>
+  (file.sha256 ?? sha256) === sha256 && (file.gitSha1 ?? gitSha1) === gitSha1
 
-const bad = (message: string): DaemonError => new DaemonError('E_BAD_REQUEST', message)
+const bad = (message: string): LibraryError => new LibraryError('E_INVALID', message)
 
-const damaged = (name: string, path: string): DaemonError =>
-  new DaemonError(
+const damaged = (name: string, path: string): LibraryError =>
+  new LibraryError(
     'E_NOT_IMPORTABLE',
     `${JSON.stringify(name)} is damaged: the bytes at ${JSON.stringify(path)} are not those that its cache lists`,
     { candidates: [name] }

@@ -1,7 +1,7 @@
 import { type BigIntStats, constants, existsSync, lstatSync } from 'node:fs'
 import { type FileHandle, lstat, open, readdir } from 'node:fs/promises'
 import { isOnNetworkFileSystem, nodeFilePort, QuickReads } from '@svc/internal-files'
-import { DaemonError } from '../../errors.ts'
+import { LibraryError } from '../../library/library-error.ts'
 
 /**
  * Folders are held open, so that names are looked up in the folder that was checked rather than in what is at its
@@ -63,7 +63,7 @@ export class OpenFolder {
     return HAS_PROC_FD ? `/proc/self/fd/${this.#handle.fd}` : this.path
   }
 
-  /** @throws DaemonError `E_SOURCE_NOT_REGULAR` for a link; other errors as they are. */
+  /** @throws LibraryError `E_SOURCE_NOT_REGULAR` for a link; other errors as they are. */
   async folder(name: string): Promise<OpenFolder> {
     try {
       return new OpenFolder(this.pathOf(name), await open(this.at(name), FOLDER))
@@ -72,7 +72,7 @@ export class OpenFolder {
     }
   }
 
-  /** @throws DaemonError `E_SOURCE_NOT_REGULAR` unless it is a regular file; other errors as they are. */
+  /** @throws LibraryError `E_SOURCE_NOT_REGULAR` unless it is a regular file; other errors as they are. */
   async file(name: string): Promise<{ readonly handle: FileHandle; readonly stat: BigIntStats }> {
     let handle
     try {
@@ -107,7 +107,7 @@ export class OpenFolder {
 }
 
 /** The refusal of everything that is neither a regular file nor a folder (spec route.15). */
-export function sourceNotRegular(path: string, stat: BigIntStats | undefined): DaemonError {
+export function sourceNotRegular(path: string, stat: BigIntStats | undefined): LibraryError {
   const what =
     stat === undefined || stat.isSymbolicLink()
       ? 'a symbolic link'
@@ -118,7 +118,7 @@ export function sourceNotRegular(path: string, stat: BigIntStats | undefined): D
           : stat.isDirectory()
             ? 'a folder now'
             : 'a device'
-  return new DaemonError(
+  return new LibraryError(
     'E_SOURCE_NOT_REGULAR',
     `${JSON.stringify(path)} is ${what}; only regular files are imported, and links are not followed: give the real path`
   )

@@ -23,7 +23,7 @@ export class HeldParents {
     }
   })
 
-  /** Calls `use` with the folder of a file's absolute, normalised path, and the file's name. @throws as `openParent` */
+  /** Calls `use` with the folder of a file's absolute, normalized path, and the file's name. @throws as `openParent` */
   async with<T>(path: string, use: (parent: OpenFolder, name: string) => Promise<T>): Promise<T> {
     const { parent, name, release } = await this.hold(path)
     try {

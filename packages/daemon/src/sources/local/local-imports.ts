@@ -2,20 +2,20 @@ import type { AdoptBody, AdoptPlan, ImportLocalBody, Job } from '@svc/client/pro
 import type { SwarmConfig } from '../../config/config.ts'
 import { writeKey } from '../../config/edit.ts'
 import { selectedQuants } from '../../import/choice.ts'
-import type { Importer } from '../../import/importer.ts'
-import { importSelectionOf } from '../../import/selection.ts'
-import { importTarget } from '../../import/target.ts'
+import type { ConfirmPublic } from '../../import/source.ts'
+import { importSelectionOf, importTarget } from '../../import-fields.ts'
+import type { ImportJobs } from '../../jobs/import-jobs.ts'
 import type { Library } from '../../library/library.ts'
 import type { Offload } from '../../offload/pool.ts'
-import type { HubConfirmation } from '../hub/confirm.ts'
 import { adoptedSource } from './adopted.ts'
+import { toolsHere } from './downloads.ts'
 import { localSource } from './source.ts'
 
 export interface LocalDeps extends Pick<Library, 'clock' | 'store'> {
-  readonly importer: Importer
+  readonly importJobs: ImportJobs
   readonly offload: Offload
   /** Absent if there is no hub to ask. */
-  readonly confirmation?: HubConfirmation | undefined
+  readonly confirmPublic?: ConfirmPublic | undefined
   readonly config: { readonly file?: string; readonly swarm: Pick<SwarmConfig, 'seedLocal'> }
 }
 
@@ -46,14 +46,13 @@ export class LocalImports {
    * @throws DaemonError `E_BAD_REQUEST`, `E_SOURCE_NOT_REGULAR`, `E_NO_MEMBER`
    */
   async importLocal({ paths, as, companions, ...more }: ImportLocalBody): Promise<Job> {
-    const { importer } = this.#deps
     const repo = importTarget(as, 'as')
     const selection = importSelectionOf(more, this.#seedLocal === false)
-    return importer.start({
+    return this.#deps.importJobs.start({
       kind: 'import-local',
       ref: as,
       repo,
-      source: await localSource(paths, companions),
+      source: await localSource(paths, { as, companions, tools: toolsHere() }),
       selection
     })
   }
@@ -62,17 +61,17 @@ export class LocalImports {
    * Blobs that are here by the given digests are not read again. Other bytes end the job with `E_NOT_IMPORTABLE`, and
    * the file's name as the only candidate. @throws DaemonError `E_BAD_REQUEST`, `E_SOURCE_NOT_REGULAR`
    */
-  async adopt({ files, as, hub, ...more }: AdoptBody): Promise<Job> {
-    const { clock, importer, store, confirmation } = this.#deps
+  async adopt(body: AdoptBody): Promise<Job> {
+    const { as, replace } = body
     const repo = importTarget(as, 'as')
-    const selection = importSelectionOf(more, this.#seedLocal === false)
-    return importer.start({
+    const selection = importSelectionOf(choiceOf(body), this.#seedLocal === false)
+    return this.#deps.importJobs.start({
       kind: 'import-local',
       ref: as,
       repo,
-      source: await adoptedSource(files, hub, { clock, store, confirmation }),
+      source: await adoptedSource(body, { ...this.#deps, tools: toolsHere() }),
       // the commit in a cache may be older than the local one
-      selection: { ...selection, mayReplace: more.replace !== false }
+      selection: { ...selection, mayReplace: replace !== false }
     })
   }
 
@@ -80,14 +79,18 @@ export class LocalImports {
    * Reads no more than the headers of safetensors, and sends no request.
    * @throws DaemonError `E_BAD_REQUEST`, `E_SOURCE_NOT_REGULAR`; ClassifyError `E_NOT_IMPORTABLE`
    */
-  async planAdopt({ files, as, hub, ...more }: AdoptBody): Promise<AdoptPlan> {
+  async planAdopt(body: AdoptBody): Promise<AdoptPlan> {
     const { clock, offload, store } = this.#deps
-    importTarget(as, 'as')
-    const source = await adoptedSource(files, hub, { clock, store })
+    importTarget(body.as, 'as')
+    const source = await adoptedSource(body, { clock, store, tools: toolsHere() })
+    const selection = importSelectionOf(choiceOf(body))
     try {
-      return { quants: await selectedQuants(source, importSelectionOf(more), offload, new AbortController().signal) }
+      return { quants: await selectedQuants(source, selection, offload, new AbortController().signal) }
     } finally {
       await source.close()
     }
   }
 }
+
+/** In this body, `files` are no globs. */
+const choiceOf = ({ files: _, ...choice }: AdoptBody) => choice

@@ -1,7 +1,7 @@
 import type { BigIntStats } from 'node:fs'
 import { isAbsolute } from 'node:path'
 import type { FileIdentity } from '@svc/cas'
-import { DaemonError } from '../../errors.ts'
+import { LibraryError } from '../../library/library-error.ts'
 import { type OpenFolder, sourceNotRegular, withParent } from './folder.ts'
 
 const MAX_FILES = 100_000
@@ -32,8 +32,8 @@ export interface WalkedFile {
 /**
  * Lists the files at `paths` without reading a byte (spec route.14, route.15). Anything other than regular files and
  * folders makes the whole request fail.
- * @throws DaemonError `E_SOURCE_NOT_REGULAR`; `E_BAD_REQUEST` for a path that is relative, absent, unreadable or not
- *   normalised, for names that are not UTF-8 or occur twice, and beyond the limits
+ * @throws LibraryError `E_SOURCE_NOT_REGULAR`; `E_INVALID` for a path that is relative, absent, unreadable or not
+ *   normalized, for names that are not UTF-8 or occur twice, and beyond the limits
  */
 export async function walk(paths: readonly string[]): Promise<WalkedFile[]> {
   if (paths.length > MAX_PATHS) throw bad(`"paths" has ${paths.length} entries, and the limit is ${MAX_PATHS}`)
@@ -111,15 +111,15 @@ function decodeName(bytes: Buffer, folder: string): string {
   try {
     return decoder.decode(bytes)
   } catch (cause) {
-    throw new DaemonError(
-      'E_BAD_REQUEST',
+    throw new LibraryError(
+      'E_INVALID',
       `a file name in ${JSON.stringify(folder)} is not UTF-8: ${JSON.stringify(bytes.toString('latin1'))}; rename it`,
       { cause }
     )
   }
 }
 
-/** @throws DaemonError `E_BAD_REQUEST` for a path that is relative, too long or not normalised */
+/** @throws LibraryError `E_INVALID` for a path that is relative, too long or not normalized */
 export function checkPath(path: string): void {
   const shown = JSON.stringify(path.length > 200 ? `${path.slice(0, 200)}…` : path)
   if (!isAbsolute(path)) throw bad(`the path ${shown} is relative; write it from the root, as in "/home/me/model"`)
@@ -132,7 +132,7 @@ export function checkPath(path: string): void {
 
 /** The error that reports a failed look at a path to the caller. */
 export function explained(error: unknown, path: string): unknown {
-  if (error instanceof DaemonError) return error
+  if (error instanceof LibraryError) return error
   switch ((error as NodeJS.ErrnoException).code) {
     case 'ENOENT':
       return bad(`${JSON.stringify(path)} does not exist, or changed while it was listed`, error)
@@ -148,4 +148,4 @@ export function explained(error: unknown, path: string): unknown {
   }
 }
 
-const bad = (message: string, cause?: unknown): DaemonError => new DaemonError('E_BAD_REQUEST', message, { cause })
+const bad = (message: string, cause?: unknown): LibraryError => new LibraryError('E_INVALID', message, { cause })

@@ -103,7 +103,7 @@ const CONCURRENCY = 4
 
 /**
  * An OCI artifact as an import source. Each file's digest is that of its layer, so files that the store has are not
- * fetched. Unrecognised files (such as a README) are not fetched either.
+ * fetched. Unrecognized files (such as a README) are not fetched either.
  */
 export function ociSource(oci: Oci, listed: ListedArtifact): ImportSource {
   const { model, from } = listed
@@ -122,7 +122,7 @@ export function ociSource(oci: Oci, listed: ListedArtifact): ImportSource {
       }
     })),
     annotations: model.annotations,
-    fetchUnrecognised: false,
+    fetchUnrecognized: false,
     concurrency: CONCURRENCY,
     // a registry may require a login for any of the files
     provenance: () => ({ ...listed.provenance(), ...(model.isWithheld && { marked: true }) }),

@@ -2,10 +2,12 @@ import type { ImportOciBody, Job } from '@svc/client/protocol'
 import { formatRepoId, type RepoId } from '@svc/ref'
 import { DaemonError } from '../../errors.ts'
 import type { Importer } from '../../import/importer.ts'
-import { type ImportSelection, importSelectionOf } from '../../import/selection.ts'
-import { importTarget } from '../../import/target.ts'
-import type { JobContext, JobOutcome } from '../../jobs/job-work.ts'
+import type { ImportSelection } from '../../import/selection.ts'
+import { importSelectionOf, importTarget } from '../../import-fields.ts'
+import { importOutcome } from '../../jobs/import-jobs.ts'
+import type { JobOutcome } from '../../jobs/job-work.ts'
 import type { JobRegistry } from '../../jobs/registry.ts'
+import type { Work } from '../../operations/work.ts'
 import { checkPath } from '../local/walk.ts'
 import { type Oci, ociFailure } from './errors.ts'
 import { type ListedArtifact, listLayout, listRegistry, ociSource } from './listing.ts'
@@ -64,19 +66,17 @@ export class OciImports {
     listed: ListedArtifact,
     repo: RepoId,
     selection: ImportSelection,
-    job: JobContext
+    job: Work
   ): Promise<JobOutcome> {
     const source = ociSource(oci, listed)
-    job.update({
+    job.report({
       filesTotal: source.files.length,
       bytesTotal: source.files.reduce((total, { sizeBytes }) => total + sizeBytes, 0)
     })
-    const outcome = await this.#deps.importer.run({ repo, source, selection }, job)
+    const imported = await this.#deps.importer.run({ repo, source, selection }, job)
     const { pin } = listed.model
-    const { result } = outcome
-    if (pin === undefined || result === undefined || !('manifests' in result) || result.manifests.includes(pin))
-      return outcome
+    if (pin === undefined || imported.manifests.some((each) => each === pin)) return importOutcome(imported)
     const warning = `the artifact says that it was packed from ${pin}, but its files make another manifest`
-    return { ...outcome, result: { ...result, warnings: [...(result.warnings ?? []), warning] } }
+    return importOutcome({ ...imported, warnings: [...(imported.warnings ?? []), warning] })
   }
 }

@@ -27,7 +27,7 @@ syncBuiltinESMExports()
 
 const hub = await startFakeHub()
 const catalog = await startFakeCatalog()
-// the catalog, as the internet sees it
+// The catalog, as the internet sees it
 const { port: catalogPort } = new URL(catalog.endpoint)
 const outside = createTcpServer((socket) => {
   const behind = connect(Number(catalogPort), '127.0.0.1')

@@ -11,7 +11,7 @@ import { verdictOf } from '../../../src/library/provenance.ts'
 import { confirmUnknown, createConfirmation } from '../../../src/sources/hub/confirm.ts'
 import { fakeHub, finished, type Rig, rigOf, tempFolder, undoAfterTests } from './fixtures.ts'
 
-// what a hub cache holds may be gated: nobody is given it before the hub says so to somebody without a token (spec add.27, add.37)
+// What a hub cache holds may be gated: nobody is given it before the hub says so to somebody without a token (spec add.27, add.37)
 undoAfterTests()
 
 const repoOf = (id: string, more: Partial<FakeRepo> = {}): FakeRepo => ({
@@ -49,8 +49,7 @@ test('an adopted repository is shared if the hub serves it without a token', asy
   const rig = await rigOf(fake, { token: 'hf_t' })
   const open = repoOf('Acme/Open')
   const { job, state } = await adopt(rig, open, fake.commit(open))
-  // the weights are noise, which is the only warning
-  expect(job.result?.warnings).toHaveLength(1)
+  expect(job.result?.warnings).toBeUndefined()
   expect(state.provenance).toMatchObject({ access: 'public', confirmedPublicAt: expect.any(String) })
   expect(fake.requests.length).toBeGreaterThan(0)
   expect(authorized(fake)).toBe(0)
@@ -66,7 +65,7 @@ test.each([
   const { job, state } = await adopt(rig, repo, fake.commit(repo))
   expect(state.provenance).toEqual({ access: 'unknown' })
   expect(isGiven(state)).toBe(false)
-  expect(job.result?.warnings).toHaveLength(2)
+  expect(job.result?.warnings).toHaveLength(1)
   expect(authorized(fake)).toBe(0)
 })
 
@@ -93,7 +92,7 @@ test('without a connection it is withheld, and confirmed at the first start with
   const offline = await rigOf(fake, { root })
   const { job, state } = await adopt(offline, repo, commit)
   const gated = await adopt(offline, closed, gatedCommit)
-  expect([isGiven(state), isGiven(gated.state), job.result?.warnings?.length]).toEqual([false, false, 2])
+  expect([isGiven(state), isGiven(gated.state), job.result?.warnings?.length]).toEqual([false, false, 1])
   await offline.daemon.close({ quick: true })
 
   fake.setFaults(undefined)

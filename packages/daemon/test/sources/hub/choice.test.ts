@@ -69,7 +69,7 @@ test('without options, all of them become one raw artifact, with a warning', asy
   expect((await manifestsOf(rig, job))[0]!.files.map(({ name }) => name)).toContain('Model-7B-Q4_K_M.gguf')
 })
 
-test('normalized, each becomes an artifact of its own under recognised names', async () => {
+test('normalized, each becomes an artifact of its own under recognized names', async () => {
   expect(whole.result!.quants).toEqual(['bf16', 'q2_k', 'q4_k_m', 'q5_k_m', 'q6_k', 'q8_0'])
   const manifests = await manifestsOf(everything, whole)
   expect(manifests[0]!.files.map(({ name, part, variant }) => [name, part ?? variant])).toEqual([

@@ -2,6 +2,7 @@ import { createCipheriv } from 'node:crypto'
 import type { Job } from '@svc/client/protocol'
 import type { FakeHub, FakeRepo } from '@svc/testkit/fake-hub'
 import { type FakeReconstruction, type FakeTerm, type FakeXet, startFakeXet } from '@svc/testkit/fake-xet'
+import { makeGgufHead } from '@svc/testkit/models'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import type { ArtifactState } from '../../../src/library/artifacts.ts'
 import { verdictOf } from '../../../src/library/provenance.ts'
@@ -16,7 +17,7 @@ const SIZE = 2 * MIB
 const noise = (sizeBytes: number, seed: number): Buffer =>
   createCipheriv('aes-128-ctr', Buffer.alloc(16, seed), Buffer.alloc(16)).update(Buffer.alloc(sizeBytes))
 
-const OLD = noise(SIZE, 1)
+const OLD = Buffer.concat([makeGgufHead(SIZE), noise(SIZE - 128, 1)])
 /** 9,024 bytes more near its start. */
 const NEW = Buffer.concat([OLD.subarray(0, 40_000), noise(9_024, 2), OLD.subarray(40_000)])
 
@@ -143,7 +144,7 @@ test('a file without chunks is downloaded as usual', async () => {
   expect(rig.fake.requests.length - count - fresh).toBe(fresh)
 })
 
-// bytes that were copied from a blob are as public as that blob
+// Bytes that were copied from a blob are as public as that blob
 test.each<[string, Partial<FakeRepo>, boolean, Partial<FakeRepo>]>([
   ['private by its owner’s word', {}, true, {}],
   ['given to a token alone, and the repository is open now', { gated: 'auto' }, false, { gated: false }],

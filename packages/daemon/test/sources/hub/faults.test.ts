@@ -246,7 +246,7 @@ test('a wrong file is named in the error', async () => {
 test('a redirect to another host gets no token, and its bytes are verified', async () => {
   const stranger = await startFakeHub({ repos: [SMALL] })
   try {
-    // The same path at another origin, which has other bytes for it: an answer, but not the file.
+    // the same path at another origin, which has other bytes for it: an answer, but not the file.
     const fake = await fakeHub({ repos: [SMALL], tokens: ['hf_good'] })
     const rig = await rigOf(fake, { token: 'hf_good' })
     fake.setFaults((request) =>
@@ -302,6 +302,48 @@ test.each<[string, FakeHubFaultRule[], ErrorCode, string?]>([
   expect(await at.client.jobs()).toEqual(before)
 })
 
+const edit = (change: (entries: FakeTreeEntry[]) => unknown): FakeHubFault => ({ kind: 'tree', edit: change })
+
+/** Of a page's files in large-file storage, each second one, or all. */
+const untold = (hash: unknown, isMixed: boolean): FakeHubFault =>
+  edit((entries) =>
+    entries.map((entry, n) =>
+      entry.lfs === undefined || (isMixed && n % 2 === 0) ? entry : { ...entry, lfs: { ...entry.lfs, oid: hash } }
+    )
+  )
+test.each([
+  ['null', null],
+  ['nothing', undefined],
+  ['zeros', '0'.repeat(64)],
+  ['asterisks', '*'.repeat(64)]
+])(
+  'a gated repository that lists %s instead of hashes, of some files or all: 502 that says so, and nothing is fetched or stored',
+  async (_, hash) => {
+    for (const isMixed of [true, false]) {
+      const { id } = freshRepo([{ stage: 'tree', fault: untold(hash, isMixed) }])
+      rig.fake.setAccess(id, { gated: 'manual' })
+      const [requests, stored] = [rig.fake.requests.length, await storedBlobs(rig)]
+      const error = await rig.client.importHf({ repo: id }).catch((thrown: unknown) => thrown)
+      expect(error).toMatchObject({ status: 502, code: 'E_SOURCE_FORBIDDEN' })
+      expect((error as Error).message).toMatch(/gated \(the hub does not tell the hash of .*accept its conditions/)
+      expect(rig.fake.requests.slice(requests).map(({ stage }) => stage)).toEqual(['info', 'tree'])
+      expect(await storedBlobs(rig)).toEqual(stored)
+    }
+  }
+)
+
+test('a gated repository that hides where its files are kept is given up before a byte, or its files are wrong; nothing is stored', async () => {
+  const withoutLfs = edit((entries) => entries.map(({ lfs: _, ...entry }) => entry))
+  const { id } = freshRepo([{ stage: 'tree', fault: withoutLfs }])
+  rig.fake.setAccess(id, { gated: 'manual' })
+  const stored = await storedBlobs(rig)
+  expect(await refused(rig.client.importHf({ repo: id }))).toEqual({ status: 502, code: 'E_SOURCE_FORBIDDEN' })
+  // the bytes are open all the same: what is listed is the name of a pointer, which no byte of theirs has
+  rig.fake.setAccess(id, { gated: false })
+  expect(await importRepo(rig, id)).toMatchObject({ state: 'failed', error: { code: 'E_NOT_IMPORTABLE' } })
+  expect((await storedBlobs(rig)).filter((digest) => !stored.includes(digest)).length).toBeLessThanOrEqual(2)
+})
+
 test('a hub that cannot be reached: 502', async () => {
   const fake = await fakeHub()
   const rig = await rigOf(fake)
@@ -330,9 +372,8 @@ test.each([
   expect(rig.fake.requests).toHaveLength(before)
 })
 
-const edit = (change: (entries: FakeTreeEntry[]) => unknown): FakeHubFault => ({ kind: 'tree', edit: change })
 const extra = (path: string): FakeHubFault =>
-  edit((entries) => [...entries, { type: 'file', oid: '0'.repeat(40), size: 1, path }])
+  edit((entries) => [...entries, { type: 'file', oid: '1'.repeat(40), size: 1, path }])
 test.each<[string, FakeHubFault]>([
   ['an absolute path', extra('/etc/x.gguf')],
   ['a path that climbs', extra('a/../../x.gguf')],

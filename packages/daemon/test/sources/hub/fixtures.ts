@@ -17,6 +17,8 @@ import {
   startFakeHub
 } from '@svc/testkit/fake-hub'
 import { contentChunks } from '@svc/testkit/fake-hub-content'
+import { makeProjectorGguf } from '@svc/testkit/llama-gguf'
+import { makeGguf, tinyTensors } from '@svc/testkit/models'
 import { afterAll, afterEach } from 'vitest'
 import { type InspectedDaemon, startInspected } from '../../../src/app/daemon.ts'
 import { mergeConfig } from '../../../src/config/config.ts'
@@ -40,7 +42,7 @@ export function undoAfterTests(): void {
 export const keepForAll = (): void => void undoAtEnd.push(...undo.splice(0))
 
 export async function tempFolder(): Promise<string> {
-  // In memory where there is such a place: dozens of imports, each with its fsyncs.
+  // in memory where there is such a place: dozens of imports, each with its fsyncs.
   const folder = await mkdtemp(join(existsSync('/dev/shm') ? '/dev/shm' : tmpdir(), 'svc-hub-'))
   undo.push(() => rm(folder, { recursive: true, force: true }))
   return folder
@@ -206,16 +208,18 @@ export const SMALL: FakeRepo = {
   ]
 }
 
+const tinyGguf = (seed: number): Buffer => makeGguf({ tensors: tinyTensors('Q8_0', 128), seed })
+
 /** 300 files as no tidy person would name them, in and beyond large-file storage. */
 export function bigRepo(): FakeRepo {
   const files: FakeRepoFile[] = [
     { path: 'model-00001-of-00002.safetensors', content: safetensors('BF16', 60_000, 3) },
     { path: 'model-00002-of-00002.safetensors', content: safetensors('BF16', 90_000, 5) },
     { path: 'model.safetensors.index.json', content: Buffer.from('{"weight_map":{}}') },
-    { path: 'gguf/model-q4_k_m.gguf', content: { seed: 11, sizeBytes: 200_003 } },
-    { path: 'gguf/model-q8_0-00001-of-00002.gguf', content: { seed: 12, sizeBytes: 150_001 } },
-    { path: 'gguf/model-q8_0-00002-of-00002.gguf', content: { seed: 13, sizeBytes: 90_001 } },
-    { path: 'mmproj-f16.gguf', content: { seed: 14, sizeBytes: 60_000 } },
+    { path: 'gguf/model-q4_k_m.gguf', content: tinyGguf(11) },
+    { path: 'gguf/model-q8_0-00001-of-00002.gguf', content: tinyGguf(12) },
+    { path: 'gguf/model-q8_0-00002-of-00002.gguf', content: tinyGguf(13) },
+    { path: 'mmproj-f16.gguf', content: makeProjectorGguf(14) },
     { path: 'lora/adapter_model.safetensors', content: safetensors('F32', 9_000, 7) },
     { path: 'lora/adapter_config.json', content: Buffer.from('{"r":8}') },
     { path: 'config.json', content: Buffer.from('{"model_type":"qwen3"}') },

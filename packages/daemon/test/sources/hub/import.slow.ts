@@ -42,7 +42,7 @@ test('300 files with odd names: sealed as a local import of the same files, but 
   )
   expect(fromDisk[0]?.annotations['svc.license']).toBe('MIT')
   expect(await wrongBlobs(rig)).toEqual([])
-  // Every byte at the commit, never at the branch.
+  // every byte at the commit, never at the branch.
   const resolved = fake.requests.filter((request) => request.stage === 'resolve')
   expect(resolved.every((request) => request.url.includes(`/${commit}/`))).toBe(true)
   expect(

@@ -52,11 +52,11 @@ test('a second import fetches no large file again and ends in the same documents
   expect(before.every((bytes) => bytes > 300_000)).toBe(true)
   const second = await importRepo(sparing, repo.id)
   expect(madeBy(second)).toEqual(madeBy(first))
-  // One byte is asked for to see whether the repository is gated.
+  // one byte is asked for to see whether the repository is gated.
   for (const [i, path] of paths.entries()) expect(sent(path) - before[i]!).toBeLessThanOrEqual(1)
 })
 
-test('large unrecognised files are fetched and verified, not stored; the setting skips them', async () => {
+test('large unrecognized files are fetched and verified, not stored; the setting skips them', async () => {
   const large = { path: 'extra.bin', content: { seed: 5, sizeBytes: 1_200_000 } }
   const repo = freshRepo({ files: [...SMALL.files.filter(({ path }) => path !== large.path), large] })
   fake.commit(repo)

@@ -2,7 +2,7 @@ import type { Client } from '@svc/client'
 import { ImportPlanSchema } from '@svc/client/protocol'
 import type { FakeHub } from '@svc/testkit/fake-hub'
 import { type FakeHubStage, scriptedFaults } from '@svc/testkit/fake-hub-faults'
-import { makeGguf } from '@svc/testkit/models'
+import { makeGguf, tinyTensors } from '@svc/testkit/models'
 import { VirtualClock } from '@svc/testkit/virtual-clock'
 import { Value } from 'typebox/value'
 import { beforeAll, expect, test } from 'vitest'
@@ -169,6 +169,32 @@ test('without a formula or a valid header the memory is unknown, and the plan su
   const plan = await rig.client.planHf({ repo: 'fit/odd', context: 0 })
   fake.setFaults(undefined)
   expect(plan).toMatchObject({ quants: ['q8_0'], memory: { unknown: expect.any(String) } })
+})
+
+test('tensors that claim to lie beyond their file change no number, and are told', async () => {
+  const whole = makeGguf({ metadata: HEADER })
+  const name = tinyTensors('Q8_0').at(-1)!.name
+  const lying = Buffer.from(whole)
+  lying.writeBigUInt64LE(2n ** 64n - 32n, lying.indexOf(name) + name.length + 4 + 8 + 4)
+  const header = Buffer.from(
+    '{"a":{"dtype":"F32","shape":[4611686018427387904],"data_offsets":[0,18446744073709551616]}}'
+  )
+  const safetensors = Buffer.concat([Buffer.from(BigUint64Array.of(BigInt(header.length)).buffer), header])
+  const plans = []
+  for (const [id, files] of [
+    ['whole', [{ path: 'm-q8_0.gguf', content: whole, lfs: true }]],
+    ['lying', [{ path: 'm-q8_0.gguf', content: lying, lfs: true }]],
+    ['tensors', [{ path: 'model.safetensors', content: safetensors, lfs: true }]]
+  ] as const) {
+    fake.commit({ id: `beyond/${id}`, files: [...files] })
+    plans.push(await rig.client.planHf({ repo: `beyond/${id}`, context: 0 }))
+  }
+  const [sound, beyond, claimed] = plans
+  expect(sound!.warnings).toEqual([])
+  expect(beyond).toMatchObject({ memory: sound!.memory, artifacts: [{ weightsBytes: whole.length }] })
+  expect(beyond!.warnings).toEqual([expect.stringMatching(/^m-q8_0\.gguf is damaged.*take \d+ bytes/)])
+  expect(claimed).toMatchObject({ artifacts: [{ quant: 'raw', weightsBytes: safetensors.length }] })
+  expect(claimed!.warnings).toEqual([expect.stringMatching(/^model\.safetensors .*cannot be read/)])
 })
 
 test('the config.json gives the memory of safetensors', async () => {

@@ -12,7 +12,7 @@ test('random faults, seeded: the right store or the right error, never wrong byt
   const outcome = madeBy(await importRepo(rig, SMALL.id))
   let right = 0
   for (let round = 0; round < 2; round++) {
-    // One daemon sees several bad days in a row: what one left behind must not mislead the next.
+    // one daemon sees several bad days in a row: what one left behind must not mislead the next.
     const fake = await fakeHub({ repos: [SMALL], tokens: ['hf_good'], signedUses: 6 })
     const at = await rigOf(fake, { token: 'hf_good', hub: { retry: { stallMs: 200, sleep: async () => undefined } } })
     for (let seed = round * 6; seed < round * 6 + 6; seed++) {

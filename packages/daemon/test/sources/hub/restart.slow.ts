@@ -29,7 +29,7 @@ test('after kill -9 in the middle of a file, the next import resumes from the di
   const client = createClient({ socketPath })
 
   const first = await spawnDaemon(root, socketPath, fake)
-  // The end of the file hangs: the kill hits a download that is under way.
+  // the end of the file hangs: the kill hits a download that is under way.
   fake.setFaults(({ stage, headers }) => {
     const start = Number(/^bytes=(\d+)-/.exec(headers.range ?? '')?.[1] ?? 0)
     return stage === 'cdn' && start >= 96 * MiB ? { kind: 'stall', afterBytes: 0 } : undefined

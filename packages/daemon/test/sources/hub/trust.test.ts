@@ -1,17 +1,19 @@
 // Rules [[trust]] for what comes from the hub: for its owner, and for a client of the mirror.
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import type { Sha256Digest } from '@svc/ref'
 import { type FakeRepoFile, startFakeHub } from '@svc/testkit/fake-hub'
 import { expect, onTestFinished, test } from 'vitest'
 import { BUILTIN_NETWORKS } from '../../../src/app/networks.ts'
 import { mergeConfig } from '../../../src/config/config.ts'
+import type { TrustTable } from '../../../src/config/trust.ts'
 import { temporaryFolder, testDaemon } from '../../support/daemon.ts'
-import type { Files } from '../../support/models.ts'
+import { type Files, gguf } from '../../support/models.ts'
 import { FOLDER, SPOILT, signerIn } from '../../support/signed-models.ts'
 
 const REF = 'svc:///acme/model:bf16'
 
-async function world(trusting: 'require' | 'off' = 'require') {
+async function world(trusting: 'require' | 'off' = 'require', before: readonly TrustTable[] = []) {
   const hub = await startFakeHub()
   onTestFinished(() => hub.close())
   const folder = temporaryFolder()
@@ -21,7 +23,7 @@ async function world(trusting: 'require' | 'off' = 'require') {
       swarm: { enabled: false },
       hub: { endpoint: hub.endpoint },
       mirror: { hub_addr: '127.0.0.1:0', on_demand: true },
-      trust: [{ names: ['acme/*'], mode: trusting, keys: [signer.keyFile] }]
+      trust: [...before, { names: ['acme/*'], mode: trusting, keys: [signer.keyFile] }]
     },
     { root: join(folder, 'root') },
     {}
@@ -60,6 +62,38 @@ test('a signed model of the hub passes, also under another name and with only so
   const { companions } = (await api.open(REF)).body
   expect(companions.files.map(({ path }: { path: string }) => path)).toContain('model.sig')
   expect(await importHf({ as: 'me/copy' })).toMatchObject({ state: 'done' })
+})
+
+const QUANTS: Files = {
+  ...Object.fromEntries(Object.entries(FOLDER).filter(([name]) => name !== 'model.safetensors')),
+  'm-q4_0.gguf': gguf(3_000, 81),
+  'm-q8_0.gguf': gguf(3_000, 82),
+  'mmproj-f16.gguf': gguf(3_000, 83)
+}
+
+test.each([
+  ['m-q8_0.gguf', { quants: ['q4_0'] }],
+  ['m-q8_0.gguf', { files: ['*q4_0*', 'mmproj*'] }],
+  ['mmproj-f16.gguf', { aux: 'none' }]
+])('%s may be absent if its owner left it out, and never because its source does not show it', async (path, choice) => {
+  const { publish, importHf, signer, mirror, api } = await world()
+  const { [path]: hidden, ...shown } = signer.sign(QUANTS)
+  publish(shown)
+  const refused = { state: 'failed', error: { code: 'E_NOT_IMPORTABLE', message: expect.stringContaining(path) } }
+  expect(await importHf()).toMatchObject(refused)
+  for (const other of [{ aux: ['f16'] }, { files: ['*'] }])
+    if (path.startsWith('m-')) expect(await importHf(other)).toMatchObject(refused)
+  expect(await importHf(choice)).toMatchObject({ state: 'done' })
+  // what a mirror asks later follows from the choice that was recorded
+  const shownAt = async (): Promise<number> => (await fetch(`http://${mirror}/api/models/Acme/Model`)).status
+  expect(await shownAt()).toBe(200)
+  const quants = (await api.get('/v1/models')).body.namespaces[0].members.map(({ quant }: { quant: string }) => quant)
+  const { companions } = (await api.open(`svc:///acme/model:${quants[0]}`)).body
+  expect(companions.choice).toEqual(choice)
+  publish({ ...shown, [path]: hidden! })
+  expect(await importHf()).toMatchObject({ state: 'done' })
+  expect((await api.open('svc:///acme/model:q8_0')).body.companions.choice).toBeUndefined()
+  expect(await shownAt()).toBe(200)
 })
 
 test.each(Object.entries(SPOILT))('%s: refused, whatever the name here', async (_, spoil) => {
@@ -116,6 +150,57 @@ test('a client of the mirror neither gets nor sees an unsigned file that no impo
   const { siblings } = (await (await fetch(`http://${mirror}/api/models/Acme/Model`)).json()) as { siblings: object[] }
   expect(siblings).toContainEqual({ rfilename: 'config.json' })
   expect(siblings).not.toContainEqual({ rfilename: 'pickled.bin' })
+})
+
+test('the name in the answer of the hub relaxes no rule, for the owner and for a client of the mirror', async () => {
+  const { hub, publish, importHf, read, names } = await world('require', [{ names: ['lax/*'], mode: 'off' }])
+  publish(FOLDER)
+  hub.rename('Acme/Model', 'Lax/Model')
+  for (const more of [{}, { as: 'me/other' }])
+    expect(await importHf(more)).toMatchObject({
+      state: 'failed',
+      error: { code: 'E_NOT_IMPORTABLE', message: expect.stringContaining('[[trust]] 2') }
+    })
+  const answer = await read('model.safetensors')
+  await answer.body?.cancel()
+  expect(answer.ok).toBe(false)
+  expect(await names()).toEqual([])
+  // that of the request, which its owner typed, does
+  expect(await importHf({ repo: 'Lax/Model' })).toMatchObject({ state: 'done' })
+})
+
+test('a younger rule applies to the name that was asked for, too', async () => {
+  const before = await world('off')
+  before.publish(FOLDER)
+  before.hub.rename('Acme/Model', 'Lax/Model')
+  const job = await before.importHf({ as: 'me/other' })
+  expect(job).toMatchObject({ state: 'done' })
+  await before.api.running.close({ quick: true })
+  const config = mergeConfig(
+    {
+      swarm: { enabled: false },
+      trust: [
+        { names: ['lax/*', 'me/*'], mode: 'off' },
+        { names: ['acme/*'], mode: 'require', keys: [before.signer.keyFile] }
+      ]
+    },
+    { root: before.api.root },
+    {}
+  )
+  const { artifacts, signed } = (await testDaemon({ folder: before.api.folder, config })).running.context
+  const state = (await artifacts.read(job.manifest as Sha256Digest))!
+  for (const name of ['me/other', undefined])
+    expect(await signed.ruleFor(state, name)).toMatchObject({ mode: 'require' })
+})
+
+test('a mirror reads no signature that is larger than a companion', async () => {
+  const { hub, publish, read, signer } = await world()
+  const { 'model.sig': signature, ...files } = signer.sign(FOLDER)
+  publish({ ...files, 'model.sig': `${Buffer.from(signature as Uint8Array)}${' '.repeat(1 << 20)}` })
+  const answer = await read('config.json')
+  await answer.body?.cancel()
+  expect(answer.ok).toBe(false)
+  expect(hub.requests.filter(({ url }) => url.includes('model.sig'))).toEqual([])
 })
 
 test('companions that arrive later are checked with the model', async () => {

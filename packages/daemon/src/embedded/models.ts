@@ -1,0 +1,113 @@
+import type { Collected, CollectOptions } from '../operations/collect.ts'
+import type { FileInProgress } from '../operations/work.ts'
+
+/** Files and folders of this machine, by their absolute paths. */
+export interface LocalFiles {
+  readonly kind: 'local'
+  readonly paths: readonly string[]
+}
+
+/** How far an operation is; absent fields are unchanged. */
+export interface OperationProgress {
+  readonly filesDone?: number
+  readonly filesTotal?: number
+  readonly bytesDone?: number
+  readonly bytesTotal?: number
+  readonly files?: readonly FileInProgress[]
+}
+
+/** How an operation is watched and ended. */
+export interface WorkOptions {
+  /** Ends the operation, which rejects with its reason. */
+  readonly signal?: AbortSignal | undefined
+  readonly onProgress?: ((progress: OperationProgress) => void) | undefined
+}
+
+/** What a reference names. Digests are `sha256:<hex>`. */
+export interface ResolvedModel {
+  /** Canonical, the selector as typed. */
+  readonly ref: string
+  readonly ns: string
+  readonly name: string
+  readonly quant?: string
+  readonly manifestDigest: string
+  readonly indexDigest?: string
+}
+
+/** A file of a model that is here. */
+export interface StoredFile {
+  readonly digest: string
+  /** Absolute. */
+  readonly path: string
+  readonly size: number
+  /** In the model; absent for documents. */
+  readonly name?: string
+  /** Such as `weights.gguf`. */
+  readonly kind?: string
+}
+
+/** A model and where its files are. */
+export interface LocatedModel extends ResolvedModel {
+  /** The documents, then the model's files in order; those that are here. */
+  readonly files: readonly StoredFile[]
+  /** Digests of what is missing; absent when nothing is. */
+  readonly missing?: readonly string[]
+}
+
+/** A model of the store, in a list. */
+export interface ModelEntry {
+  /** `svc:///ns/name:quant` */
+  readonly ref: string
+  readonly manifestDigest: string
+  readonly sizeBytes: number
+  readonly isComplete: boolean
+}
+
+/** What an import made. */
+export interface ImportedModels {
+  /** One for each quant. */
+  readonly manifests: readonly string[]
+  readonly quants?: readonly string[]
+  /** For people. */
+  readonly warnings?: readonly string[]
+}
+
+/** Empty lists for a sound store. */
+export interface VerifyFindings {
+  /** Corrupt, and in quarantine now. */
+  readonly mismatched: readonly string[]
+  readonly missing: readonly string[]
+  /** Records and blobs that cannot be read, for people. */
+  readonly stateErrors: readonly string[]
+}
+
+/** What can be read beside the process that owns a store. Errors have a stable `code`. */
+export interface ReadableModels {
+  /** From local state alone. @throws `E_PARSE`, `E_UNKNOWN_REF`, `E_NO_MEMBER`, `E_AMBIGUOUS_SELECTOR` */
+  resolve(ref: string): Promise<ResolvedModel>
+  /** Absolute paths, verified when they came in. They stay as long as this process has it open. @throws as `resolve` */
+  open(ref: string): Promise<LocatedModel>
+  /** Sorted by reference. */
+  list(): Promise<readonly ModelEntry[]>
+  close(): Promise<void>
+}
+
+/** A store of models, in this process or in a daemon. */
+export interface Models extends ReadableModels {
+  /** Copies files into the store, each verified, under a name `ns/name`. @throws `E_NOT_IMPORTABLE` */
+  import(source: LocalFiles, as: string, options?: WorkOptions): Promise<ImportedModels>
+  /** Fetches what is missing, if it is known from where. @throws as `open`; `E_SOURCE_UNAVAILABLE` */
+  ensure(ref: string, options?: WorkOptions): Promise<LocatedModel>
+  /** Hashes `all`, or what a reference or digest names. */
+  verify(target: string, options?: WorkOptions): Promise<VerifyFindings>
+}
+
+/** A store that this process owns. */
+export interface OwnedModels extends Models {
+  /** The folder of the store. */
+  readonly root: string
+  /** Removes, or with `dryRun` counts, blobs that no name needs and nobody has open. */
+  collect(what?: CollectOptions, options?: WorkOptions): Promise<Collected>
+  /** Ends what runs, and releases the store. What `open` handed out is no longer kept. Idempotent. */
+  close(): Promise<void>
+}

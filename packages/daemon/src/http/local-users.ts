@@ -1,0 +1,123 @@
+import { closeSync, openSync, readSync } from 'node:fs'
+import { isIPv6, type Socket } from 'node:net'
+import { endianness } from 'node:os'
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import type { Clock } from '@svc/internal-clock'
+import { addressReach, parseIPv6, plainAddress } from '@svc/internal-net'
+
+/** Linux lists all connections here, with their users, for everybody. */
+const TABLES = ['/proc/net/tcp', '/proc/net/tcp6']
+/** Limit of what is read of each: some 200,000 connections, and those of the last minute count. */
+const MAX_TABLE_BYTES = 32 << 20
+/** Established, or half closed. */
+const STATES = ['01', '04', '05', '08']
+const LINE_FEED = 0x0a
+const CHUNK_BYTES = 32 << 10
+const PAGE_BYTES = 4_096
+/** After this, the event loop has a turn. */
+const TURN_MS = 2
+/** Between two looks: this, or as long as it takes that looking takes a tenth of a core. */
+const MIN_PAUSE_MS = 20
+const PAUSE_FACTOR = 9
+const IS_LITTLE_ENDIAN = endianness() === 'LE'
+/** IPv4 in IPv6, as a table has it. */
+const MAPPED = `0000000000000000${IS_LITTLE_ENDIAN ? 'FFFF0000' : '0000FFFF'}`
+
+/** Whether the client is on this machine. */
+export const isLocal = ({ remoteAddress = '', localAddress = '' }: Socket): boolean =>
+  remoteAddress === localAddress || [remoteAddress, localAddress].some((each) => addressReach(each) === 'loopback')
+
+const hexPort = (port: number): string => port.toString(16).padStart(4, '0').toUpperCase()
+
+/** The client's address and port, and the server's port, as the tables write them. */
+export function clientEnd({ remoteAddress = '', remotePort = 0, localPort = 0 }: Socket): string {
+  const host = plainAddress(remoteAddress)
+  const bytes = isIPv6(host) ? parseIPv6(host).toByteArray() : host.split('.').map(Number)
+  const words = Buffer.from(bytes)
+  if (IS_LITTLE_ENDIAN) words.swap32()
+  return `${words.toString('hex').toUpperCase()}:${hexPort(remotePort)}:${hexPort(localPort)}`
+}
+
+/**
+ * Soon finds the users of connections within this machine, by {@link clientEnd}. Those whose process has closed them are
+ * absent; so are all where the system does not tell. All who ask share a look at the tables.
+ */
+export function usersOf(ends: readonly string[], clock: Clock): Promise<ReadonlyMap<string, string>> {
+  for (const end of ends) wanted.add(end)
+  next ??= look(clock)
+  return next
+}
+
+let wanted = new Set<string>()
+/** The look that has not begun. */
+let next: Promise<ReadonlyMap<string, string>> | undefined
+let pause: Promise<void> | undefined
+
+async function look(clock: Clock): Promise<ReadonlyMap<string, string>> {
+  await pause
+  const ends = wanted
+  next = undefined
+  wanted = new Set()
+  const users = new Map<string, string>()
+  const servers = new Set(Array.from(ends, (end) => end.slice(end.lastIndexOf(':'))))
+  // what a client's line has: the server's port, then a state in which its process can still hold the connection
+  const marks = Array.from(servers, (port) => STATES.map((state) => Buffer.from(`${port} ${state} `))).flat()
+  let spentMs = 0
+  let begunMs = clock.monotonic()
+  for (const lines of linesOf(TABLES)) {
+    for (const mark of marks)
+      for (let at = lines.indexOf(mark); at >= 0; at = lines.indexOf(mark, at + 1)) note(lines, at, ends, users)
+    const tookMs = clock.monotonic() - begunMs
+    if (tookMs < TURN_MS) continue
+    spentMs += tookMs
+    await nextTurn()
+    begunMs = clock.monotonic()
+  }
+  spentMs += clock.monotonic() - begunMs
+  pause = clock.sleep(Math.max(MIN_PAUSE_MS, PAUSE_FACTOR * spentMs))
+  return users
+}
+
+/** Notes the user of the line around `at`, if it is one of `ends`. */
+function note(lines: Buffer, at: number, ends: ReadonlySet<string>, users: Map<string, string>): void {
+  const line = lines.toString('latin1', lines.lastIndexOf(LINE_FEED, at) + 1, lines.indexOf(LINE_FEED, at))
+  const [, client = '', server = '', , , , , user, , inode] = line.trim().split(/ +/)
+  const end = `${client.replace(MAPPED, '')}${server.slice(server.lastIndexOf(':'))}`
+  if (user !== undefined && inode !== '0' && ends.has(end)) users.set(end, user)
+}
+
+/** The whole lines at the beginning of each table, some at a time, valid until the next; as far as they can be read. */
+function* linesOf(tables: readonly string[]): Generator<Buffer, void, undefined> {
+  const bytes = Buffer.allocUnsafe(CHUNK_BYTES)
+  for (const table of tables) {
+    const file = openTable(table)
+    if (file === undefined) continue
+    try {
+      let kept = 0
+      for (let total = 0; total < MAX_TABLE_BYTES; ) {
+        // made in memory, a page at a time: a thread for each would take longer
+        const size = readSync(file, bytes, kept, bytes.length - kept, null)
+        total += size
+        kept += size
+        if (size > 0 && kept + PAGE_BYTES <= CHUNK_BYTES) continue
+        const end = bytes.subarray(0, kept).lastIndexOf(LINE_FEED) + 1
+        yield bytes.subarray(0, end)
+        if (size === 0) break
+        bytes.copyWithin(0, end, kept)
+        kept -= end
+      }
+    } catch {
+      // what was read so far
+    } finally {
+      closeSync(file)
+    }
+  }
+}
+
+function openTable(table: string): number | undefined {
+  try {
+    return openSync(table, 'r')
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,7 @@
+/** Where the library tells what happened; pino's loggers fit. @param fields `err` is an error */
+export interface Log {
+  debug(fields: object, message: string): void
+  info(fields: object, message: string): void
+  warn(fields: object, message: string): void
+  error(fields: object, message: string): void
+}

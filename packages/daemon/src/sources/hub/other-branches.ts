@@ -1,0 +1,26 @@
+import { ClassifyError } from '@svc/classify'
+import type { ImportHfPlanBody } from '@svc/client/protocol'
+import { type Hub, HubError } from '@svc/hub'
+import { DaemonError } from '../../errors.ts'
+
+const MAX_SHOWN = 20
+
+/**
+ * For `catch` of a plan: where the default branch has nothing to import, the other branches may have it, as those of EXL2 and
+ * EXL3, one for each number of bits. @throws the error, or one that names the branches
+ */
+export async function throwWithBranches(
+  error: unknown,
+  hub: Pick<Hub, 'branches'>,
+  { repo, revision }: Pick<ImportHfPlanBody, 'repo' | 'revision'>
+): Promise<never> {
+  if (!(error instanceof ClassifyError) || error.code !== 'E_NOT_IMPORTABLE' || revision !== undefined) throw error
+  const branches = await hub.branches(repo).catch((failure: unknown) => {
+    if (failure instanceof HubError) throw error
+    throw failure
+  })
+  const others = branches.filter((name) => name !== 'main' && !name.startsWith('refs/')).slice(0, MAX_SHOWN)
+  if (others.length === 0) throw error
+  const what = `${error.message}; its branches are ${others.join(', ')}: choose one, as ${repo}@${others[0]}`
+  throw new DaemonError('E_NOT_IMPORTABLE', what, { candidates: others, status: 502, cause: error })
+}

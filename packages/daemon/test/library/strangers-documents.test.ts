@@ -1,0 +1,165 @@
+// The documents that strangers write: none of them keeps the event loop for longer than a short one does. Either its counts are
+// refused before it is parsed, or it is read in a thread, while the loop turns.
+
+import { canonicalBytes, parseModelConfig, parseRecord } from '@svc/manifest'
+import { decodeBencode, parseInfo } from '@svc/metainfo'
+import { parseOciIndex, parseOciManifest } from '@svc/oci'
+import { parseListing } from '@svc/publish'
+import { beforeAll, expect, onTestFinished, test } from 'vitest'
+import { configFacts } from '../../src/import/config-facts.ts'
+import { walkIn } from '../../src/import/heads.ts'
+import { DocumentReader } from '../../src/library/document-calls.ts'
+import { Offload } from '../../src/offload/pool.ts'
+
+const MIB = 2 ** 20
+const KINDS = ['index', 'manifest', 'storedManifest', 'companions'] as const
+
+/** Texts of at most `bytes` that cost most to parse. */
+function worst(bytes: number): Map<string, Buffer> {
+  const filled = (open: string, unit: (i: number) => string, close: string): Buffer => {
+    const parts: string[] = []
+    for (let left = bytes - open.length - close.length, i = 0; left > 0; i++) {
+      const part = unit(i)
+      left -= part.length + 1
+      if (left > 0) parts.push(part)
+    }
+    return Buffer.from(open + parts.join(',') + close)
+  }
+  return new Map([
+    ['keys', filled('{', (i) => `"${i.toString(36).padStart(6, '0')}":1`, '}')],
+    ['shapes', filled('[', (i) => `{"${i.toString(36)}":1}`, ']')],
+    ['objects', filled('[', () => '{}', ']')],
+    ['numbers', filled('[', () => '1', ']')],
+    ['levels', Buffer.alloc(bytes, '[')]
+  ])
+}
+
+let four: Map<string, Buffer>
+beforeAll(() => {
+  four = worst(4 * MIB)
+})
+
+const PARSERS: readonly (readonly [string, (bytes: Uint8Array) => unknown])[] = [
+  ['an OCI manifest', parseOciManifest],
+  ['an OCI index', parseOciIndex],
+  ['the listing of a publication', (bytes) => parseListing(bytes, 'it')]
+]
+test.each(PARSERS)('%s: hostile counts are refused unparsed', (_, parse) => {
+  const causes = [...four].map(([what, bytes]) => {
+    try {
+      parse(bytes)
+      return [what, 'parsed']
+    } catch (error) {
+      return [what, ((error as Error).cause as Error | undefined)?.name]
+    }
+  })
+  expect(causes).toEqual([...four.keys()].map((what) => [what, 'JsonExcessError']))
+})
+
+test('a document in canonical form: hostile counts are refused unparsed', async () => {
+  const reader = readerHere()
+  for (const kind of KINDS)
+    for (const [what, bytes] of four) {
+      const reason = what === 'levels' ? 'depth' : 'too-large'
+      await expect(reader.parse(kind, bytes), `${kind} ${what}`).rejects.toMatchObject({ reason })
+    }
+})
+
+test('a record and a model config have few values, or bytes', () => {
+  for (const [what, bytes] of worst(MIB)) {
+    const reason = what === 'levels' ? 'depth' : 'too-large'
+    expect(() => parseModelConfig(bytes), what).toThrow(expect.objectContaining({ reason }))
+    expect(() => parseRecord(bytes), what).toThrow(expect.objectContaining({ reason: 'too-large' }))
+  }
+})
+
+test('bencoding has a bound of values that an info dictionary of 4 MiB cannot exceed', () => {
+  const many = `l${'de'.repeat(2 * MIB - 10)}e`
+  expect(() => decodeBencode(Buffer.from(many))).toThrow(expect.objectContaining({ reason: 'tokens' }))
+  const files = Array.from({ length: 100_000 }, (_, i) => `6:${String(i).padStart(6, '0')}d0:d6:lengthi0eee`).join('')
+  const info = `d9:file treed${files}e12:meta versioni2e4:name1:x12:piece lengthi1048576ee`
+  expect(() => parseInfo(Buffer.from(info))).toThrow(expect.objectContaining({ reason: 'tokens' }))
+})
+
+function readerHere(): DocumentReader {
+  const reader = new DocumentReader()
+  onTestFinished(() => reader.close())
+  return reader
+}
+
+/** The turns of the event loop until a promise settles. */
+async function turnsOf(work: Promise<unknown>): Promise<number> {
+  let turns = 0
+  let isOver = false
+  const settled = work.then(
+    () => (isOver = true),
+    () => (isOver = true)
+  )
+  while (!isOver) {
+    await new Promise((resolve) => setImmediate(resolve))
+    turns++
+  }
+  await settled
+  return turns
+}
+
+const DIGEST = `sha256:${'a'.repeat(64)}`
+const rows = (count: number) =>
+  Array.from({ length: count }, (_, i) => ({ digest: DIGEST, path: `f${String(i).padStart(5, '0')}`, size: 1 }))
+/** A header of small values, which takes as many steps. */
+function ggufOfKeys(count: number): Buffer {
+  const one = Buffer.from(`01000000000000006b0400000000000000`, 'hex')
+  const head = Buffer.alloc(24)
+  head.write('GGUF')
+  head.writeUInt32LE(3, 4)
+  head.writeBigUInt64LE(BigInt(count), 16)
+  return Buffer.concat([head, Buffer.alloc(count * one.length, one)])
+}
+const LONG: readonly (readonly [string, (reader: DocumentReader, offload: Offload) => Promise<unknown>])[] = [
+  [
+    'companions',
+    (reader) =>
+      reader.parse('companions', canonicalBytes({ files: rows(1_000), omitted: [], schema: 'svc.companions.v1' }))
+  ],
+  ['a manifest', (reader) => reader.parse('manifest', canonicalBytes({ files: rows(10_000), annotations: {} }))],
+  [
+    'a list of shards',
+    (reader) =>
+      reader.parse(
+        'outsideNames',
+        Buffer.from(`{"weight_map":{${Array.from({ length: 200_000 }, (_, i) => `"t${i}":"../s${i}"`).join()}}}`)
+      )
+  ],
+  ['a list of parts', (reader) => reader.parse('parts', worst(MIB).get('keys')!)],
+  ['a config.json', (_, offload) => configFacts(worst(MIB).get('keys')!, offload)],
+  ['its memory', (_, offload) => offload.call('cache', { config: worst(MIB).get('shapes')!.toString() })],
+  ['what a GGUF is', async (_, offload) => walkIn(offload)(ggufOfKeys(100_000), 2 ** 30)],
+  ['the head of a GGUF', (_, offload) => offload.call('cache', { head: ggufOfKeys(100_000), sizeBytes: 2 ** 30 })]
+]
+
+test.each(LONG)('%s is read while the event loop turns', async (_, read) => {
+  const reader = readerHere()
+  const offload = new Offload()
+  onTestFinished(() => offload.close())
+  // the start of a thread takes turns as well
+  await reader.parse('parts', Buffer.alloc(20_000)).catch(() => undefined)
+  await offload.call('config', Buffer.from('{}'))
+  // work on the main thread never leaves more than one turn; a busy machine may starve the main thread once
+  let turns = 0
+  for (let round = 0; round < 5 && turns <= 1; round++) {
+    turns = await turnsOf(read(reader, offload))
+  }
+  expect(turns).toBeGreaterThan(1)
+})
+
+test('what a thread read is what is read here', async () => {
+  const reader = readerHere()
+  const long = { files: rows(1_000), omitted: [], schema: 'svc.companions.v1', more: 3 }
+  expect(await reader.parse('companions', canonicalBytes(long))).toEqual(long)
+  expect(
+    await reader.parse('outsideNames', Buffer.from(`{"weight_map":{"a":"../x","b":"y"},"z":"${'z'.repeat(20_000)}"}`))
+  ).toEqual(['../x'])
+  expect(await reader.parse('parts', Buffer.from(`[{"path":"1_Pooling","type":"x"}${' '.repeat(20_000)}]`))).toEqual([
+    '1_Pooling'
+  ])
+})
