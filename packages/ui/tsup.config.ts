@@ -3,7 +3,7 @@ import { library } from '../../tsup.base.ts'
 import { bundling } from '../../tsup.bundle.ts'
 
 export default [
-  // Built at the same time: neither may take the other's files away.
+  // built at the same time: neither may take the other's files away.
   library({ index: 'src/index.ts' }, { clean: ['!page/**', '!THIRD-PARTY-LICENSES'] }),
   defineConfig({
     entry: { app: 'src/app.tsx' },

@@ -49,6 +49,8 @@ export function jobFailure({ kind, ref, error }: Pick<Job, 'kind' | 'ref' | 'err
       ? REGISTRY_LOGIN
       : kind === 'ensure' && code === 'E_NO_SPACE' && candidates !== undefined
         ? `svc pull ${ref.replace('svc:///', '')} --evict`
-        : undefined
+        : code === 'E_NOT_IMPORTABLE' && message.includes('"malformed"')
+          ? '--force imports it all the same; it is not shared then'
+          : undefined
   return new CliError(exitOf(code), message, { code, candidates, hint })
 }

@@ -1,7 +1,6 @@
 import type { Job } from '@svc/client'
 import type { Clock } from '@svc/internal-clock'
 import { CliError, jobFailure } from './errors.ts'
-import { jsonText } from './printable.ts'
 import { barProgress, lineProgress, type Progress, type Shown, silent } from './progress.ts'
 import type { Session } from './session.ts'
 
@@ -37,7 +36,7 @@ export async function follow(
 ): Promise<Job> {
   const isStalled = stallTest(session.clock, stallTimeoutMs)
   let wasStalled = false
-  const progress = await progressFor(session)
+  const progress = progressFor(session)
   let last = job
   let lastText = ''
   try {
@@ -47,8 +46,12 @@ export async function follow(
         wasStalled = true
         await session.client.cancelJob(job.id)
       }
-      const text = jsonText(snapshot)
-      if (text === lastText) continue
+      const text = JSON.stringify(snapshot)
+      if (text === lastText) {
+        // it may be silent
+        progress.update(snapshot)
+        continue
+      }
       lastText = text
       if (session.json && !session.quiet) session.document(snapshot)
       warnOnce(progress, snapshot, warned)
@@ -83,7 +86,7 @@ export async function withProgress<T>(
   subject: Pick<Shown, 'kind' | 'ref'>,
   work: (update: (counts: Partial<Shown>) => void) => Promise<T>
 ): Promise<T> {
-  const progress = await progressFor(session)
+  const progress = progressFor(session)
   try {
     return await work((counts) => progress.update({ state: 'fetching', ...subject, ...counts }))
   } finally {
@@ -92,9 +95,10 @@ export async function withProgress<T>(
 }
 
 /** Bars on a terminal, lines elsewhere, nothing with --quiet and --json. */
-async function progressFor(session: Session): Promise<Progress> {
+function progressFor(session: Session): Progress {
   const { stderr, env } = session.terminal
   if (session.json || session.quiet) return silent
-  if (stderr.isTTY === true && env.TERM !== 'dumb') return barProgress(stderr, session.clock)
-  return lineProgress((line) => void stderr.write(`${line}\n`), session.clock)
+  return stderr.isTerminal && env.TERM !== 'dumb'
+    ? barProgress(stderr, session.clock)
+    : lineProgress((line) => stderr.line(line), session.clock)
 }

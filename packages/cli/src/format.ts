@@ -23,6 +23,10 @@ export function formatSeconds(seconds: number): string {
 /** `1 file`, `2 files`. */
 export const count = (n: number, noun: string): string => `${n} ${noun}${n === 1 ? '' : 's'}`
 
+/** A word of a command line that a person may paste into a POSIX shell. */
+export const shellWord = (word: string): string =>
+  /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`
+
 /** First 12 hex characters of a digest, for tables. */
 export const shortDigest = (digest: string): string => digest.slice(0, 'sha256:'.length + 12)
 

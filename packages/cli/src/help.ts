@@ -10,7 +10,7 @@ interface More {
 
 const MORE: Readonly<Record<string, More>> = {
   'import local': {
-    text: 'Imports every quant it finds, unless --quant or --file selects some. The first import asks whether to share your own models with others.',
+    text: 'Imports every quant it finds, unless --quant or --file selects some. The first import asks whether to share your own models with others; where nobody answers, they are shared unless --private, or seed_local = false below [swarm], says otherwise.',
     examples: [
       ['svc import local ./model-q8_0.gguf --as me/model', 'one file'],
       ['svc import local ./my-model --as me/model --private', 'a folder, not shared']
@@ -36,11 +36,10 @@ const MORE: Readonly<Record<string, More>> = {
     ]
   },
   'import oci': {
-    text: 'svc reads an existing path as an OCI layout, and anything else as an artifact in a registry. It uses the login of docker, podman or oras.',
+    text: 'svc reads an existing path as an OCI layout, and anything else as an artifact in a registry. It uses the login of docker, podman or oras. It takes names from what you packed yourself; the names in anything else are claims.',
     examples: [
-      ['svc import oci ./models.tar', 'what svc export oci wrote'],
-      ['svc import oci registry.example/team/model:q4_k_m', 'from a registry'],
-      ['svc import oci registry.example/team/other:1 --as team/other', 'what another tool packed']
+      ['svc import oci ./models.tar --as acme/model', 'what svc export oci wrote elsewhere'],
+      ['svc import oci registry.example/team/model:q4_k_m --as team/model', 'from a registry']
     ]
   },
   'export oci': {
@@ -81,7 +80,7 @@ const MORE: Readonly<Record<string, More>> = {
   path: {
     examples: [
       ['llama-cli -m "$(svc path qwen/qwen3-0.6b-gguf)"', 'load it'],
-      ["svc path 'acme/vision:q8_0#mmproj'", 'the projector beside the weights'],
+      ["svc path 'acme/vision:q8_0#mmproj'", 'the projector beside the weights; #draft is the draft head'],
       ['svc path --dir acme/model:bf16', 'the folder, for transformers and others']
     ]
   },
@@ -94,7 +93,7 @@ const MORE: Readonly<Record<string, More>> = {
     ]
   },
   exec: {
-    text: 'In the arguments, {} stands for the path of the weights, {mmproj} for that of the projector, and {dir} for the folder. svc exits with the exit code of the command.',
+    text: 'In the arguments, {} stands for the path of the weights, {mmproj} for that of the projector, {draft} for that of the draft head, and {dir} for the folder. svc exits with the exit code of the command.',
     examples: [['svc exec qwen/qwen3-0.6b-gguf -- llama-server -m {} --port 8080', '']]
   },
   show: {
@@ -210,6 +209,7 @@ const MORE: Readonly<Record<string, More>> = {
     examples: [['svc sign acme/model:bf16 --key acme.key --output model.sig', '']]
   },
   adopt: {
+    text: 'What a tool downloaded is withheld from others until the hub, asked without a token, lists the same files for everybody; svc why says so, and svc private REF --off shares it anyway. At a terminal svc asks once whether to share; where nobody answers, the models are private.',
     examples: [
       ['svc adopt --dry-run', 'list the models of other tools'],
       ['svc adopt hf', 'import the hub cache'],
@@ -225,7 +225,7 @@ const MORE: Readonly<Record<string, More>> = {
   },
   restore: { examples: [['svc restore /mnt/backup/models --root /mnt/new/models', '']] },
   login: {
-    text: 'Asks for the token without showing it, or reads it from standard input. Stores it in the file of the hub client (HF_TOKEN_PATH, HF_HOME), which other programs read as well.',
+    text: 'Asks for the token without showing it, or reads it from standard input. Asks the hub whose it is, and stores it in the file of the hub client (HF_TOKEN_PATH, HF_HOME), which other programs read as well.',
     examples: [
       ['svc login hf', ''],
       ['svc login hf < token.txt', 'without a prompt']

@@ -17,7 +17,7 @@ export async function withPublish<T>(
   return resumable(session, work(lib), (error) => error instanceof lib.PublishError)
 }
 
-interface LibraryError extends Error {
+interface OwnError extends Error {
   readonly code: string
   readonly details: { readonly candidates?: readonly string[] }
 }
@@ -25,7 +25,7 @@ interface LibraryError extends Error {
 async function resumable<T>(
   { signal }: Session,
   work: Promise<T>,
-  isOwn: (error: unknown) => error is LibraryError
+  isOwn: (error: unknown) => error is OwnError
 ): Promise<T> {
   try {
     return await work

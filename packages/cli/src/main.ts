@@ -1,20 +1,27 @@
 #!/usr/bin/env node
 import { readFileSync } from 'node:fs'
+import { Output } from '@svc/internal-terminal'
 import { CliError } from './errors.ts'
 import { EXIT } from './exit-codes.ts'
 import { run } from './run.ts'
 
 const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as { version: string }
 
+const [stdout, stderr] = [Output.stdout(), Output.stderr()]
+
 // A reader that stops early (`svc cat … | head`) is not a failure.
-for (const stream of [process.stdout, process.stderr]) {
-  stream.on('error', (error: NodeJS.ErrnoException) => {
+for (const output of [stdout, stderr]) {
+  output.onError((error) => {
     if (error.code === 'EPIPE') process.exit(EXIT.ok)
     const why = error.code === 'ENOSPC' ? 'no space is left there' : (error.code ?? error.message)
-    if (stream === process.stdout) process.stderr.write(`svc: the output cannot be written: ${why}\n`)
+    if (output === stdout) stderr.line(`svc: the output cannot be written: ${why}`)
     process.exit(EXIT.failed)
   })
 }
+process.on('uncaughtException', (error) => {
+  stderr.defect('svc', error)
+  process.exit(EXIT.failed)
+})
 
 const interrupt = new AbortController()
 process.on('SIGINT', () => {
@@ -22,6 +29,6 @@ process.on('SIGINT', () => {
   interrupt.abort(new CliError('interrupted', 'interrupted', { code: 'E_INTERRUPTED' }))
 })
 
-const { stdin, stdout, stderr, env } = process
+const { stdin, env } = process
 const terminal = { stdin, stdout, stderr, env, cwd: process.cwd() }
 process.exitCode = await run(process.argv.slice(2), version, terminal, interrupt.signal)

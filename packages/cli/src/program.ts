@@ -6,7 +6,7 @@ import { addInspectCommands } from './program/inspect.ts'
 import { addMaintainCommands } from './program/maintain.ts'
 import { addRemoveCommands } from './program/remove.ts'
 import { addShareCommands } from './program/share.ts'
-import { type CommandTools, common, MODULES, type Work } from './program/tools.ts'
+import { type CommandTools, type CommandWork, common, MODULES } from './program/tools.ts'
 import { addUseCommands } from './program/use.ts'
 import { type CommonOptions, openSession } from './session.ts'
 import { awaitStart } from './starting.ts'
@@ -44,8 +44,8 @@ export function buildProgram(version: string, terminal: Terminal, signal: AbortS
     .exitOverride()
     .enablePositionalOptions()
     .configureOutput({
-      writeOut: (text) => void stdout.write(text),
-      writeErr: (text) => void (json || stderr.write(text)),
+      writeOut: (text) => stdout.text(text),
+      writeErr: (text) => void (json || stderr.text(text)),
       getOutHelpWidth: () => stdout.columns ?? 100,
       getErrHelpWidth: () => stderr.columns ?? 100,
       outputError: (text, write) => write(text.replace(/^error: /, 'svc: '))
@@ -75,7 +75,7 @@ export function buildProgram(version: string, terminal: Terminal, signal: AbortS
       try {
         if (needsDaemon) await awaitStart(session)
         const { [name]: work } = await MODULES[module]()
-        await (work as Work)(session, ...given)
+        await (work as CommandWork)(session, ...given)
       } finally {
         session.client.close()
       }

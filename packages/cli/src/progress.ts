@@ -1,9 +1,7 @@
 import type { Job } from '@svc/client'
 import type { Clock } from '@svc/internal-clock'
-import type { MultiBar, SingleBar } from 'cli-progress'
+import type { Output } from '@svc/internal-terminal'
 import { count, formatBytes, formatSeconds } from './format.ts'
-import { printable } from './printable.ts'
-import type { Output } from './terminal.ts'
 
 /** What is shown of a job, or of a transfer that `svc` makes itself. */
 export type Shown = Pick<
@@ -86,6 +84,24 @@ function liveParts(job: Shown, perSecond: number | undefined): string[] {
   return parts
 }
 
+/** A source that sends nothing for this long is said to be silent. */
+const SILENT_AFTER_MS = 4_000
+
+/** Says how long nothing has come, if a transfer under way is silent. */
+class Silence {
+  #last = -1
+  #sinceMs = 0
+
+  /** @returns the job; for a silent one with that as its message, and without the rate of earlier times */
+  told<T extends Shown>(job: T, nowMs: number): T {
+    const { state, bytesDone = 0, bytesTotal = 0, message } = job
+    if (bytesDone !== this.#last || state !== 'fetching') [this.#last, this.#sinceMs] = [bytesDone, nowMs]
+    const silentMs = nowMs - this.#sinceMs
+    if (silentMs < SILENT_AFTER_MS || bytesDone >= bytesTotal || message !== undefined) return job
+    return { ...job, rateBytesPerSecond: 0, message: `nothing came for ${formatSeconds(Math.floor(silentMs / 1000))}` }
+  }
+}
+
 export const silent: Progress = { update: () => {}, tell: () => {}, end: () => {} }
 
 const LINE_EVERY_MS = 5000
@@ -94,25 +110,28 @@ const CHANGED_LINE_EVERY_MS = 1000
 /** Plain lines: at most one every few seconds, or one a second when the state or the message changes. */
 export function lineProgress(write: (line: string) => void, clock: Pick<Clock, 'monotonic'>): Progress {
   const rate = new Rate()
+  const silence = new Silence()
   let lastAtMs = Number.NEGATIVE_INFINITY
   let lastKey = ''
   let lastLine = ''
   return {
-    update(job) {
+    update(snapshot) {
       const atMs = clock.monotonic()
+      const job = silence.told(snapshot, atMs)
       const perSecond = rate.update(job.bytesDone ?? 0, atMs)
-      const key = `${job.state} ${job.message ?? ''}`
+      // how long it is silent is no change
+      const key = `${job.state} ${job === snapshot ? (job.message ?? '') : 'silent'}`
       if (job.state === 'done' || job.state === 'failed') return
       if (atMs - lastAtMs < (key === lastKey ? LINE_EVERY_MS : CHANGED_LINE_EVERY_MS)) return
       const queued = job.state === 'waiting' && lastLine !== '' ? ', waiting for its turn' : ''
-      const line = printable(`${describe(job, perSecond)}${queued}`)
+      const line = `${describe(job, perSecond)}${queued}`
       if (line === lastLine) return
       lastAtMs = atMs
       lastKey = key
       lastLine = line
       write(line)
     },
-    tell: (line) => write(printable(line)),
+    tell: write,
     end() {}
   }
 }
@@ -120,6 +139,7 @@ export function lineProgress(write: (line: string) => void, clock: Pick<Clock, '
 /** Smaller files get no bar of their own. */
 const LARGE_FILE_BYTES = 16 * 1024 * 1024
 const MAX_FILE_BARS = 6
+const DRAW_EVERY_MS = 125
 
 /** Width of a bar; the percentage and blanks take the rest of a line. */
 const BAR_COLUMNS = 24
@@ -127,70 +147,48 @@ const NARROW_BAR_COLUMNS = 8
 const NARROW_COLUMNS = 60
 
 /** Bars on a terminal: the total first, and below it one for each large file in progress. */
-export async function barProgress(stream: Output, clock: Pick<Clock, 'monotonic'>): Promise<Progress> {
-  const { default: cliProgress } = await import('cli-progress')
-  const columns = (): number => stream.columns ?? 80
-  const barColumns = columns() < NARROW_COLUMNS ? NARROW_BAR_COLUMNS : BAR_COLUMNS
-  const bars: MultiBar = new cliProgress.MultiBar(
-    {
-      stream: stream as NodeJS.WriteStream,
-      format: '{bar} {percent} {label}',
-      barsize: barColumns,
-      barCompleteChar: '#',
-      barIncompleteChar: '-',
-      hideCursor: true,
-      clearOnComplete: true,
-      stopOnComplete: false,
-      gracefulExit: false,
-      emptyOnZero: true,
-      fps: 8
-    },
-    cliProgress.Presets.legacy
-  )
+export function barProgress(output: Output, clock: Pick<Clock, 'monotonic'>): Progress {
   const rate = new Rate()
-  const files = new Map<string, SingleBar>()
-  let total: SingleBar | undefined
-  const payload = (done: number, whole: number, label: string) => ({
-    percent: `${whole > 0 ? Math.floor((100 * Math.min(done, whole)) / whole) : 0}%`.padStart(4),
-    label: printable(label).slice(0, Math.max(0, columns() - barColumns - 7))
-  })
-  const show = (bar: SingleBar | undefined, done: number, whole: number, label: string): SingleBar => {
-    if (bar === undefined) return bars.create(whole, done, payload(done, whole, label))
-    bar.setTotal(whole)
-    bar.update(done, payload(done, whole, label))
-    return bar
-  }
-
+  const silence = new Silence()
+  let drawnAtMs = Number.NEGATIVE_INFINITY
   return {
-    update(job) {
-      const perSecond = rate.update(job.bytesDone ?? 0, clock.monotonic())
-      const inBytes = (job.bytesTotal ?? 0) > 0
-      const [done, whole] = inBytes ? [job.bytesDone ?? 0, job.bytesTotal!] : [job.filesDone ?? 0, job.filesTotal ?? 0]
-      const parts = inBytes ? [`${formatBytes(done)}/${formatBytes(whole)}`] : []
-      parts.push(...liveParts(job, perSecond))
-      if (job.filesTotal !== undefined) parts.push(`${job.filesDone ?? 0}/${count(job.filesTotal, 'file')}`)
-      const verb = job.state === 'waiting' ? 'waiting' : VERBS[job.kind]
-      total = show(total, done, whole, [verb, ...parts].join(' '))
-
+    update(snapshot) {
+      const nowMs = clock.monotonic()
+      const job = silence.told(snapshot, nowMs)
+      const perSecond = rate.update(job.bytesDone ?? 0, nowMs)
+      if (nowMs - drawnAtMs < DRAW_EVERY_MS) return
+      drawnAtMs = nowMs
+      const columns = (output.columns ?? 80) < NARROW_COLUMNS ? NARROW_BAR_COLUMNS : BAR_COLUMNS
       const large = (job.files ?? []).filter((file) => file.bytesTotal >= LARGE_FILE_BYTES).slice(0, MAX_FILE_BARS)
-      const names = new Set(large.map((file) => file.name))
-      for (const [name, bar] of files) {
-        if (names.has(name)) continue
-        bars.remove(bar)
-        files.delete(name)
-      }
-      for (const { name, bytesDone, bytesTotal } of large) {
-        const label = `${formatBytes(bytesDone)}/${formatBytes(bytesTotal)} ${name}`
-        files.set(name, show(files.get(name), bytesDone, bytesTotal, label))
-      }
+      output.draw([
+        totalBar(job, perSecond, columns),
+        ...large.map(({ name, bytesDone, bytesTotal }) =>
+          bar(columns, bytesDone, bytesTotal, `${formatBytes(bytesDone)}/${formatBytes(bytesTotal)} ${name}`)
+        )
+      ])
     },
-    tell(line) {
-      if (total === undefined) return void stream.write(`${printable(line)}\n`)
-      bars.log(`${printable(line)}\n`)
-      bars.update()
-    },
-    end: () => bars.stop()
+    tell: (line) => output.line(line),
+    end: () => output.draw([])
   }
+}
+
+function totalBar(job: Shown, perSecond: number | undefined, columns: number): string {
+  const inBytes = (job.bytesTotal ?? 0) > 0
+  const [done, whole] = inBytes ? [job.bytesDone ?? 0, job.bytesTotal!] : [job.filesDone ?? 0, job.filesTotal ?? 0]
+  const parts = [job.state === 'waiting' ? 'waiting' : VERBS[job.kind]]
+  // narrow terminals cut the end of a line
+  const silence = job.rateBytesPerSecond === 0 ? job.message : undefined
+  if (silence !== undefined) parts.push(silence)
+  if (inBytes) parts.push(`${formatBytes(done)}/${formatBytes(whole)}`)
+  if (silence === undefined) parts.push(...liveParts(job, perSecond))
+  if (job.filesTotal !== undefined) parts.push(`${job.filesDone ?? 0}/${count(job.filesTotal, 'file')}`)
+  return bar(columns, done, whole, parts.join(' '))
+}
+
+function bar(columns: number, done: number, whole: number, label: string): string {
+  const part = whole > 0 ? Math.min(1, done / whole) : 0
+  const percent = `${Math.floor(100 * part)}%`.padStart(4)
+  return `${'#'.repeat(Math.round(columns * part)).padEnd(columns, '-')} ${percent} ${label}`
 }
 
 /** Smoothed rate of a growing counter: exponential over 5 s, so that a burst does not make the remaining time jump. */

@@ -1,8 +1,8 @@
 import { ClientError } from '@svc/client'
+import type { Output } from '@svc/internal-terminal'
 import { RefError } from '@svc/ref'
 import { CliError } from './errors.ts'
 import { type Exit, exitOf } from './exit-codes.ts'
-import { jsonText, printable } from './printable.ts'
 
 export interface Report {
   readonly exit: Exit
@@ -45,11 +45,11 @@ export function reportOf(error: unknown): Report {
 
 const MAX_SHOWN = 20
 
-/** `svc: <message>`, the candidates, a hint; with --json the error envelope on one line. */
-export function formatReport(report: Report, json: boolean): string {
+/** Writes `svc: <message>`, the candidates, a hint; with --json the error envelope on one line. */
+export function tellReport(report: Report, json: boolean, stderr: Output): void {
   if (json) {
     const { code, message, candidates } = report
-    return `${jsonText({ error: { code, message, ...(candidates.length > 0 && { candidates }) } })}\n`
+    return stderr.document({ error: { code, message, ...(candidates.length > 0 && { candidates }) } })
   }
   const lines = [`svc: ${report.message}`]
   // omit candidates that the message already lists
@@ -57,5 +57,5 @@ export function formatReport(report: Report, json: boolean): string {
   if (candidates.length > 0) lines.push('  known:', ...candidates.slice(0, MAX_SHOWN).map((text) => `    ${text}`))
   if (candidates.length > MAX_SHOWN) lines.push(`    … and ${candidates.length - MAX_SHOWN} more`)
   if (report.hint !== undefined) lines.push(`  hint: ${report.hint}`)
-  return `${lines.map(printable).join('\n')}\n`
+  for (const line of lines) stderr.line(line)
 }

@@ -3,7 +3,7 @@ import { CommanderError } from 'commander'
 import { ChildEnded, usage } from './errors.ts'
 import { EXIT } from './exit-codes.ts'
 import { buildProgram } from './program.ts'
-import { formatReport, reportOf } from './report.ts'
+import { reportOf, tellReport } from './report.ts'
 import { openSession } from './session.ts'
 import type { Terminal } from './terminal.ts'
 import { tellVersions, VersionAsked } from './versions.ts'
@@ -18,12 +18,12 @@ export async function run(
   terminal: Terminal,
   signal: AbortSignal
 ): Promise<number> {
-  // Determined before parsing, since the parser may be what fails.
+  // determined before parsing, since the parser may be what fails.
   const end = words.indexOf('--')
   const json = words.slice(0, end < 0 ? words.length : end).includes('--json')
   const tell = (error: unknown): number => {
     const report = reportOf(error)
-    terminal.stderr.write(formatReport(report, json))
+    tellReport(report, json, terminal.stderr)
     return EXIT[report.exit]
   }
   try {

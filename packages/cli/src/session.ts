@@ -2,7 +2,6 @@ import { type Client, createClient } from '@svc/client'
 import { type Clock, systemClock } from '@svc/internal-clock'
 import { formatTable } from './format.ts'
 import { sayingWhatIsHere } from './models/unknown-here.ts'
-import { jsonText, printable } from './printable.ts'
 import { installedAgentSocket } from './service/agent.ts'
 import type { Terminal } from './terminal.ts'
 
@@ -37,7 +36,6 @@ export function openSession(options: CommonOptions, version: string, terminal: T
   const { stdout, stderr, env, clock = systemClock } = terminal
   const json = options.json === true
   const quiet = options.quiet === true
-  const print = (line = ''): void => void stdout.write(`${printable(line)}\n`)
   return {
     client: sayingWhatIsHere(createClient({ signal, socketPath: options.socket ?? installedAgentSocket(env), env })),
     terminal,
@@ -46,11 +44,11 @@ export function openSession(options: CommonOptions, version: string, terminal: T
     json,
     quiet,
     signal,
-    print,
-    table: (rows) => formatTable(rows).forEach(print),
+    print: (line) => stdout.line(line),
+    table: (rows) => formatTable(rows).forEach((line) => stdout.line(line)),
     note: (line) => {
-      if (!json && !quiet) stderr.write(`${printable(line)}\n`)
+      if (!json && !quiet) stderr.line(line)
     },
-    document: (value) => void stdout.write(`${jsonText(value)}\n`)
+    document: (value) => stdout.document(value)
   }
 }

@@ -1,8 +1,6 @@
-import type { Readable, Writable } from 'node:stream'
+import type { Readable } from 'node:stream'
 import type { Clock } from '@svc/internal-clock'
-
-/** An output stream: whether it is a terminal, and its width. */
-export type Output = Writable & { readonly isTTY?: boolean; readonly columns?: number }
+import type { Output } from '@svc/internal-terminal'
 
 /** The environment of one run of `svc`: that of the process, or that of a test. */
 export interface Terminal {

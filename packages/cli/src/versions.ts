@@ -12,7 +12,7 @@ const TIMEOUT_MS = 2000
 
 /** The version of the running daemon; undefined if none is running. Never starts a daemon. */
 export async function runningVersion(socketPath: string, signal: AbortSignal): Promise<string | undefined> {
-  // With a service manager listening on the socket, connecting would start the daemon. So check the file next to the
+  // with a service manager listening on the socket, connecting would start the daemon. So check the file next to the
   // socket first.
   if (!existsSync(join(dirname(socketPath), 'runtime.json'))) return undefined
   const client = createClient({ socketPath, signal, timeoutMs: TIMEOUT_MS })

@@ -1,5 +1,15 @@
 // `svc adopt --move` deletes only what is here, whatever the models of other tools are called.
-import { chmodSync, existsSync, linkSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  existsSync,
+  linkSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmdirSync,
+  writeFileSync
+} from 'node:fs'
 import { dirname, join } from 'node:path'
 import { makeGguf } from '@svc/testkit/models'
 import { expect, it, onTestFinished, vi } from 'vitest'
@@ -7,9 +17,9 @@ import { foundModels } from '../src/adopt/found-models.ts'
 import { MovedFiles } from '../src/adopt/moved.ts'
 import { TakeOver } from '../src/adopt/take-over.ts'
 import { run } from '../src/run.ts'
-import { openSession } from '../src/session.ts'
+import { openSession, type Session } from '../src/session.ts'
 import { isThere, named } from './adopted-models.ts'
-import { Captured, testDaemon } from './support.ts'
+import { Captured, type TestDaemon, testDaemon } from './support.ts'
 import { put, putOllama, sha256 } from './tool-caches.ts'
 
 vi.setConfig({ testTimeout: 60_000 })
@@ -88,7 +98,12 @@ it.each([
   const stdout = new Captured('utf8')
   // the reference is printed when the import is over, and before anything is removed
   stdout.when(':q8_0', () => change(path, bytes))
-  const terminal = { stdout, stderr, cwd: daemon.folder, env: { SVC_SOCKET: daemon.socketPath } }
+  const terminal = {
+    stdout: stdout.output,
+    stderr: stderr.output,
+    cwd: daemon.folder,
+    env: { SVC_SOCKET: daemon.socketPath }
+  }
   expect(await run(['adopt', root, '--move', '--yes'], '1.2.3', terminal, new AbortController().signal)).toBe(0)
   expect([existsSync(path), existsSync(other)]).toEqual([true, false])
   expect(isThere(path, bytes)).toBe(false)
@@ -101,10 +116,7 @@ it('the original stays if its reference names another artifact at the end', asyn
   const [theirs, mine] = [weights(61), weights(62)]
   putOllama(root, 'tiny', 'latest', theirs)
   writeFileSync(join(daemon.folder, 'mine-q8_0.gguf'), mine)
-  const [stdout, stderr] = [new Captured('utf8'), new Captured('utf8')]
-  const terminal = { stdout, stderr, cwd: daemon.folder, env: { SVC_SOCKET: daemon.socketPath } }
-  const session = openSession({ quiet: true }, '1.2.3', terminal, new AbortController().signal)
-  onTestFinished(() => session.client.close())
+  const session = quietSession(daemon)
   const found = await foundModels(session, [{ path: root }], {})
   const moved = new MovedFiles(session, found)
   const outcome = await new TakeOver(session, { yes: true }).run(found.models[0]!)
@@ -116,6 +128,43 @@ it('the original stays if its reference names another artifact at the end', asyn
   expect(isThere(join(root, `blobs/sha256-${sha256(theirs)}`), theirs)).toBe(true)
 })
 
+it.each(['before its import', 'before its removal'])('a cache whose disk goes away %s loses nothing', async (when) => {
+  const daemon = await testDaemon()
+  const root = join(daemon.folder, 'disk/ollama')
+  const bytes = weights(65)
+  putOllama(root, 'tiny', 'latest', bytes)
+  const session = quietSession(daemon)
+  const found = await foundModels(session, [{ path: root }], {})
+  const moved = new MovedFiles(session, found)
+  const takeOver = new TakeOver(session, { yes: true })
+  const [disk, away] = [join(daemon.folder, 'disk'), join(daemon.folder, 'away')]
+  const unmount = (): void => {
+    renameSync(disk, away)
+    // what is left is the mount point
+    mkdirSync(disk)
+  }
+  if (when === 'before its import') unmount()
+  const outcome = await takeOver.run(found.models[0]!)
+  if (when === 'before its removal') unmount()
+  expect(outcome.error?.message).toEqual(when === 'before its import' ? expect.stringContaining(root) : undefined)
+  await moved.tried(outcome)
+  await moved.clearUp()
+  expect([moved.removedBytes, existsSync(disk), readdirSync(disk)]).toEqual([0, true, []])
+  rmdirSync(disk)
+  renameSync(away, disk)
+  expect(isThere(join(root, `blobs/sha256-${sha256(bytes)}`), bytes)).toBe(true)
+  expect((await daemon.svc('adopt', root, '--move', '--yes')).code).toBe(0)
+  expect((await named(daemon)).has(`sha256:${sha256(bytes)}`)).toBe(true)
+})
+
+function quietSession({ folder, socketPath }: TestDaemon): Session {
+  const [stdout, stderr] = [new Captured('utf8'), new Captured('utf8')]
+  const terminal = { stdout: stdout.output, stderr: stderr.output, cwd: folder, env: { SVC_SOCKET: socketPath } }
+  const session = openSession({ quiet: true }, '1.2.3', terminal, new AbortController().signal)
+  onTestFinished(() => session.client.close())
+  return session
+}
+
 it('originals are kept if their import is replaced and collected while they are read', async () => {
   const daemon = await testDaemon()
   const root = join(daemon.folder, 'models')
@@ -123,10 +172,7 @@ it('originals are kept if their import is replaced and collected while they are 
   const path = join(root, 'acme/tiny/tiny-q8_0.gguf')
   put(path, theirs)
   writeFileSync(join(daemon.folder, 'mine-q8_0.gguf'), mine)
-  const [stdout, stderr] = [new Captured('utf8'), new Captured('utf8')]
-  const terminal = { stdout, stderr, cwd: daemon.folder, env: { SVC_SOCKET: daemon.socketPath } }
-  const session = openSession({ quiet: true }, '1.2.3', terminal, new AbortController().signal)
-  onTestFinished(() => session.client.close())
+  const session = quietSession(daemon)
   const found = await foundModels(session, [{ path: root }], {})
   const outcome = await new TakeOver(session, { yes: true }).run(found.models[0]!)
   const { client } = session

@@ -1,12 +1,13 @@
 // Projectors and importance matrices: which of them come with a model, and how they are found.
 
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 import { createClient } from '@svc/client'
 import { type FakeHub, startFakeHub } from '@svc/testkit/fake-hub'
-import { makeGguf } from '@svc/testkit/models'
-import { afterAll, beforeAll, expect, it } from 'vitest'
-import { laterUndo, type TestDaemon, testDaemon } from './support.ts'
+import { makeGguf, makeSafetensors } from '@svc/testkit/models'
+import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest'
+import { laterUndo, ok, type TestDaemon, testDaemon } from './support.ts'
 
 const REPO = 'Acme/Vision-GGUF'
 const AS = 'acme/vision-gguf'
@@ -135,4 +136,80 @@ it('svc exec gives a command the projector', async () => {
   expect((await run('my/three:q8_0')).code).toBe(0)
   expect((await daemon.svc('import', 'local', `vision/${WEIGHTS}`, '--as', 'my/text')).code).toBe(0)
   expect((await run('my/text')).code).toBe(3)
+})
+
+it('svc exec passes paths on as they are, whatever characters they have', async () => {
+  const folder = mkdtempSync(join(existsSync('/dev/shm') ? '/dev/shm' : tmpdir(), "svc-$&-$1-$'-{}-{mmproj}-"))
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+  const odd = await testDaemon({ folder })
+  writeFileSync(join(folder, WEIGHTS), CONTENT.get(WEIGHTS)!)
+  await ok(odd, 'import', 'local', WEIGHTS, '--as', 'my/text')
+  const shown = join(daemon.folder, 'shown')
+  const write = 'require("node:fs").writeFileSync(process.argv[1], process.argv.slice(2).join("\\n"))'
+  const words = ['--', process.execPath, '-e', write, shown, '{},{}', '{dir}/{dir}', '$&']
+  expect(await odd.svc('exec', 'my/text', ...words)).toMatchObject({ code: 0 })
+  const [path, dir] = [await ok(odd, 'path', 'my/text'), await ok(odd, 'path', '--dir', 'my/text')]
+  expect(path).toContain(folder)
+  expect(readFileSync(shown, 'utf8').split('\n')).toEqual([`${path},${path}`, `${dir}/${dir}`, '$&'])
+})
+
+it('a quant comes with the nearest draft head, which has a path, and svc exec gives it to a command', async () => {
+  const names = ['Fast-Q4_K_M.gguf', 'Fast-Q8_0.gguf', 'mtp-Fast-Q4_0.gguf', 'mtp-Fast-Q8_0.gguf']
+  const files = names.map((path, i) => ({ path, content: makeGguf({ seed: 40 + i }), lfs: true }))
+  hub.commit({ id: 'Acme/Fast', files })
+  const plan = JSON.parse(await ok(daemon, 'import', 'hf', 'Acme/Fast', '--dry-run', '--json'))
+  expect(plan.quants).toEqual(['q4_k_m', 'q8_0'])
+  await ok(daemon, 'import', 'hf', 'Acme/Fast:Q4_K_M')
+  expect(await auxOf('acme/fast:q4_k_m')).toEqual(['mtp-fast-q4_0.gguf'])
+  const path = await ok(daemon, 'path', 'acme/fast:q4_k_m#draft')
+  expect(basename(path)).toBe('mtp-fast-q4_0.gguf')
+  const shown = join(daemon.folder, 'drafts')
+  const write = 'require("node:fs").writeFileSync(process.argv[1], process.argv.slice(2).join("\\n"))'
+  const words = ['--', process.execPath, '-e', write, shown, '{}', '--model-draft={draft}']
+  expect(await daemon.svc('exec', 'acme/fast:q4_k_m', ...words)).toMatchObject({ code: 0 })
+  expect(
+    readFileSync(shown, 'utf8')
+      .split('\n')
+      .map((word) => basename(word))
+  ).toEqual(['fast-q4_k_m.gguf', 'mtp-fast-q4_0.gguf'])
+  await ok(daemon, 'import', 'hf', 'Acme/Fast:Q8_0', '--aux', 'draft:q4_0')
+  expect(await auxOf('acme/fast:q8_0')).toEqual(['mtp-fast-q4_0.gguf'])
+  await ok(daemon, 'import', 'hf', 'Acme/Fast:Q8_0', '--aux', 'none', '--replace')
+  expect(await auxOf('acme/fast:q8_0')).toEqual([])
+})
+
+it('components of a pipeline have roles and paths', async () => {
+  const folder = join(daemon.folder, 'pipeline')
+  for (const part of ['unet', 'vae', 'text_encoder']) {
+    mkdirSync(join(folder, part), { recursive: true })
+    writeFileSync(join(folder, part, 'model.safetensors'), makeSafetensors({ seed: part.length }))
+  }
+  const [ref] = (await ok(daemon, 'import', 'local', folder, '--as', 'my/pipeline')).split('\n')
+  const shown = await ok(daemon, 'show', ref!)
+  for (const [part, role] of [
+    ['unet', 'diffusion-model'],
+    ['vae', 'vae'],
+    ['text_encoder', 'text-encoder']
+  ])
+    expect(shown).toMatch(new RegExp(`${part}/model\\.safetensors +weights\\.safetensors \\(${role}\\)`))
+  expect(await ok(daemon, 'path', `${ref}#vae`)).toMatch(/\/vae\/model\.safetensors$/)
+  expect(await ok(daemon, 'path', `${ref}#text-encoder`)).toMatch(/\/text_encoder\/model\.safetensors$/)
+})
+
+it('choices with a qualifier are shown, loaded, tagged and removed like any other', async () => {
+  const files = ['Compact', 'Quality'].map((name, i) => ({
+    path: `Mixed-I-${name}.gguf`,
+    content: makeGguf({ seed: 60 + i, metadata: { 'general.file_type': 15 } }),
+    lfs: true
+  }))
+  hub.commit({ id: 'Acme/Mixed', files })
+  const asked = await daemon.svc('import', 'hf', 'Acme/Mixed')
+  expect(asked.stderr).toMatch(/^ +q4_k_m\.compact .* Mixed-I-Compact\.gguf$/m)
+  await ok(daemon, 'import', 'hf', 'Acme/Mixed', '--all')
+  const ref = 'acme/mixed:q4_k_m.compact'
+  expect(basename(await ok(daemon, 'path', ref))).toBe('mixed-i-compact-q4_k_m.gguf')
+  expect(await ok(daemon, 'show', ref)).toContain('mixed-i-compact-q4_k_m.gguf')
+  expect((await daemon.svc('path', 'acme/mixed:q4_k_m')).code).not.toBe(0)
+  await ok(daemon, 'rm', ref)
+  expect(basename(await ok(daemon, 'path', 'acme/mixed:q4_k_m'))).toBe('mixed-i-quality-q4_k_m.gguf')
 })

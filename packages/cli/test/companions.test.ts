@@ -101,7 +101,7 @@ it('an OCI layout contains companions: another daemon gets the same folder', asy
   const layout = join(from.folder, 'layout')
   await ok(from, 'export', 'oci', REF, layout)
   const to = await testDaemon({}, undo.later)
-  await ok(to, 'import', 'oci', layout)
+  await ok(to, 'import', 'oci', layout, '--as', REF.split(':')[0]!)
   const manifest = async (daemon: TestDaemon) => JSON.parse(await ok(daemon, 'show', REF, '--json'))
   const [here, there] = [await manifest(from), await manifest(to)]
   expect(there.manifestDigest).toBe(here.manifestDigest)

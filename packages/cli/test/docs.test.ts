@@ -8,7 +8,7 @@ import { buildProgram } from '../src/program.ts'
 import { openSession } from '../src/session.ts'
 import { Captured, testDaemon } from './support.ts'
 
-const terminal = { stdout: new Captured('latin1'), stderr: new Captured('utf8'), cwd: '/', env: {} }
+const terminal = { stdout: new Captured('latin1').output, stderr: new Captured('utf8').output, cwd: '/', env: {} }
 const unused = new AbortController().signal
 const root = resolve(import.meta.dirname, '../../..')
 const read = (path: string): string => readFileSync(join(root, path), 'utf8')

@@ -60,7 +60,7 @@ it('imports a revision, then new commits on the branch', async () => {
 it('a gated repository names the variable that takes the token', async () => {
   const ran = await daemon.svc('import', 'hf', 'some-org/gated')
   expect(ran).toMatchObject({ code: 6, stdout: '' })
-  expect(ran.stderr).toContain('SVC_HF_TOKEN')
+  expect(ran.stderr).toContain('svc login hf')
 })
 
 it.each([
@@ -78,7 +78,7 @@ it('Ctrl-C detaches, and the import completes', async () => {
   hub.commit({ id: 'some-org/slow', files: [{ path: 'slow-q8_0.gguf', content: { seed: 9, sizeBytes: 400_000 } }] })
   const fault = { kind: 'drip', stepBytes: 20_000, everyMs: 40 } as const
   hub.setFaults(scriptedFaults([{ stage: 'cdn', path: 'slow-q8_0.gguf', fault }]))
-  const ran = await daemon.svcWith(['import', 'hf', 'some-org/slow'], { interruptAt: 'some-org/slow' })
+  const ran = await daemon.svcWith(['import', 'hf', 'some-org/slow', '--force'], { interruptAt: 'some-org/slow' })
   expect(ran).toMatchObject({ code: 130, stdout: '' })
   const id = /svc jobs ([0-9a-f]+) --follow/.exec(ran.stderr)![1]!
   const followed = await daemon.svc('jobs', id, '--follow')
@@ -88,13 +88,14 @@ it('Ctrl-C detaches, and the import completes', async () => {
 it("draws progress bars of the terminal's width, and removes them", async () => {
   const content = { seed: 10, sizeBytes: 20 << 20 }
   hub.commit({ id: 'some-org/wide', files: [1, 2].map((n) => ({ path: `wide-0000${n}-of-00002.gguf`, content })) })
-  const ran = await daemon.svcWith(['import', 'hf', 'some-org/wide'], { columns: 44 })
+  const ran = await daemon.svcWith(['import', 'hf', 'some-org/wide', '--force'], { columns: 44 })
   expect(ran.code).toBe(0)
   const lines = ran.stderr.replace(/\u001b\[[0-9?;]*[A-Za-z]/g, '\n').split(/[\r\n]+/)
   const drawn = lines.filter((line) => /^[#-]{8} /.test(line))
   expect(drawn.length).toBeGreaterThan(0)
   for (const line of drawn) expect(line.length).toBeLessThanOrEqual(44)
-  expect(ran.stderr).toContain('\u001b[?25h')
+  // lines wrap again, and what was drawn is erased
+  expect(ran.stderr).toMatch(/\u001b\[\?7h(?:\u001b\[\d+A)?\r\u001b\[J(?!\u001b)/)
 })
 
 it('lists newer versions, upgrades, and keeps the old version until gc removes it', async () => {
@@ -194,4 +195,13 @@ it('shows what a repository holds before it is imported, and what fits this mach
   expect(await daemon.svc('show', 'hf', 'some-org/gated')).toMatchObject({ code: 6 })
   expect(await daemon.svc('show', 'hf', 'some-org/fit', '--context', 'all')).toMatchObject({ code: 2 })
   expect(await daemon.svc('show', 'some-org/fit', 'more')).toMatchObject({ code: 2 })
+})
+
+it('a branch is chosen behind the name, with or without a quant', async () => {
+  const content = makeGguf({ seed: 31 })
+  const commit = hub.commit({ id: 'Acme/Branches', branch: '4.0bpw', files: [{ path: 'branch-q8_0.gguf', content }] })
+  for (const source of ['Acme/Branches@4.0bpw', 'Acme/Branches@4.0bpw:Q8_0', `Acme/Branches@${commit}`]) {
+    const { stdout } = await daemon.svc('import', 'hf', source, '--dry-run', '--json')
+    expect(JSON.parse(stdout)).toMatchObject({ commit, quants: ['q8_0'] })
+  }
 })

@@ -1,6 +1,6 @@
 // `svc login hf`, and where the daemon finds a token of the hub.
 import { spawnSync } from 'node:child_process'
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { PassThrough, Readable } from 'node:stream'
@@ -41,6 +41,7 @@ test('the next import uses a login until logout, without a restart', async () =>
   const ran = await daemon.svcWith(['login', 'hf'], typed('good\n'))
   expect(ran).toMatchObject({ code: 0, stdout: '' })
   expect(ran.stderr).not.toContain('good')
+  expect(ran.stderr).toContain('account-1')
   const file = join(home, '.cache/huggingface/token')
   expect(readFileSync(file, 'utf8')).toBe('good')
   expect(statSync(file).mode & 0o777).toBe(0o600)
@@ -60,6 +61,67 @@ test('login asks a person, and does not echo the token', async () => {
   expect(ran.code).toBe(0)
   expect(ran.stderr).not.toContain('goo')
   expect(await imported(daemon, 'acme/one')).toBe(0)
+})
+
+test('a token that the hub rejects is not stored', async () => {
+  const daemon = await running()
+  const ran = await daemon.svcWith(['login', 'hf'], typed('bad\n'))
+  expect(ran.code).toBe(6)
+  expect(ran.stderr).toContain('rejects the token')
+  expect(existsSync(join(home, '.cache/huggingface/token'))).toBe(false)
+  expect((await daemon.svcWith(['login', 'hf', '--no-check'], typed('bad\n'))).code).toBe(0)
+})
+
+test('without the hub, or the daemon, nothing is stored', async () => {
+  const daemon = await running()
+  await hub.close()
+  expect((await daemon.svcWith(['login', 'hf'], typed('good\n'))).code).toBe(6)
+  await daemon.pause()
+  expect((await daemon.svcWith(['login', 'hf'], typed('good\n'))).code).toBe(4)
+  expect(existsSync(join(home, '.cache/huggingface/token'))).toBe(false)
+})
+
+test("another program's token is replaced only with --replace, or by a person who says so", async () => {
+  const file = join(home, '.cache/huggingface/token')
+  mkdirSync(join(home, '.cache/huggingface'), { recursive: true })
+  writeFileSync(file, 'other\n')
+  const daemon = await running()
+  const refused = await daemon.svcWith(['login', 'hf'], typed('good\n'))
+  expect(refused.code).toBe(2)
+  expect(refused.stderr).toContain(file)
+  const said = async (answer: string) => {
+    const stdin = Object.assign(new PassThrough(), { isTTY: true, setRawMode: () => stdin })
+    stdin.end(`good\r${answer}\n`)
+    return (await daemon.svcWith(['login', 'hf'], { env: { HOME: home }, columns: 80, stdin })).code
+  }
+  expect(await said('')).toBe(2)
+  expect(readFileSync(file, 'utf8')).toBe('other\n')
+  expect(await said('y')).toBe(0)
+  expect(readFileSync(file, 'utf8')).toBe('good')
+  expect((await daemon.svcWith(['login', 'hf', '--replace'], typed('other\n'))).code).toBe(0)
+  expect(readFileSync(file, 'utf8')).toBe('other')
+})
+
+test('login says when the daemon takes its token from elsewhere', async () => {
+  const inEnvironment = await running({ HF_TOKEN: 'other' })
+  expect((await inEnvironment.svcWith(['login', 'hf'], typed('good\n'))).stderr).toContain('HF_TOKEN')
+  await inEnvironment.pause()
+  const elsewhere = await running({ HF_HOME: join(home, 'elsewhere') })
+  const ran = await elsewhere.svcWith(['login', 'hf'], typed('good\n'))
+  expect(ran.stderr).toContain(join(home, 'elsewhere/token'))
+})
+
+test('an import with a token that the hub rejects names where the token came from', async () => {
+  const file = join(home, '.cache/huggingface/token')
+  mkdirSync(join(home, '.cache/huggingface'), { recursive: true })
+  writeFileSync(file, 'stale')
+  const fromFile = await running()
+  const ran = await fromFile.svc('import', 'acme/one')
+  expect(ran).toMatchObject({ code: 6, stderr: expect.stringContaining(file) })
+  expect(ran.stderr).toContain('svc logout hf')
+  await fromFile.pause()
+  const fromVariable = await running({ HF_TOKEN: 'stale' })
+  expect((await fromVariable.svc('import', 'acme/one')).stderr).toContain('HF_TOKEN')
 })
 
 test.each([

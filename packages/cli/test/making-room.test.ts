@@ -21,8 +21,8 @@ it('an import without room is refused with the eviction candidates; a terminal a
       .filter((line) => / away /.test(line))
       .map((line) => line.split(' ')[0])
       .join()
-  await daemon.svc('import', 'hf', 'acme/first')
-  const second = ['import', 'hf', 'acme/second']
+  await daemon.svc('import', 'hf', 'acme/first', '--force')
+  const second = ['import', 'hf', 'acme/second', '--force']
   const refused = await daemon.svc(...second, '--json', '--quiet')
   expect(JSON.parse(refused.stderr)).toMatchObject({ error: { code: 'E_NO_SPACE', candidates: ['acme/first:q8_0'] } })
   const asked = await daemon.svcWith(second, { columns: 100, stdin: typing('n') })

@@ -200,13 +200,16 @@ describe('the OCI mirror', () => {
     )
     mkdirSync(join(daemon.folder, 'other'))
     const other = await testDaemon()
-    expect(await other.svc('import', 'oci', folder)).toMatchObject({ code: 0, stdout: 'acme/tiny:bf16\n' })
+    expect(await other.svc('import', 'oci', folder, '--as', 'acme/tiny')).toMatchObject({
+      code: 0,
+      stdout: 'acme/tiny:bf16\n'
+    })
     expect((await other.svc('resolve', 'acme/tiny')).stdout).toContain((await manifest('acme/tiny')).slice(7, 20))
   })
   it('gives another daemon a model, by quant and by digest', async () => {
     const other = await testDaemon()
     const image = `${ociAddress}/acme/model-7b-gguf`
-    expect(await other.svc('import', 'oci', `${image}:q4_k_m`)).toMatchObject({
+    expect(await other.svc('import', 'oci', `${image}:q4_k_m`, '--as', 'acme/model-7b-gguf')).toMatchObject({
       code: 0,
       stdout: 'acme/model-7b-gguf:q4_k_m\n'
     })
@@ -307,31 +310,31 @@ describe('metrics', () => {
 
 describe('files that a mirror unpacks', () => {
   const lent = () => join(daemon.folder, 'root/cache/views')
-  const config = `/${FOLDER}/resolve/main/config.json`
+  const unpacked = `/${FOLDER}/resolve/main/tokenizer.json`
 
   it('are unpacked again after the cache was emptied', async () => {
-    const { body } = await ask(hubAddress, config)
+    const { body } = await ask(hubAddress, unpacked)
     const { layers } = JSON.parse((await ask(ociAddress, '/v2/acme/tiny/manifests/bf16')).body)
     expect(readdirSync(lent()).length).toBeGreaterThan(0)
     for (const [address, path] of [
-      [hubAddress, config],
+      [hubAddress, unpacked],
       [hubAddress, `/api/models/${FOLDER}/tree/main/`],
       ...layers.map(({ digest }: { digest: string }) => [ociAddress, `/v2/acme/tiny/blobs/${digest}`])
     ]) {
       rmSync(lent(), { recursive: true, force: true })
       expect(await ask(address, path), path).toMatchObject({ status: 200 })
     }
-    expect(await ask(hubAddress, config)).toMatchObject({ status: 200, body })
+    expect(await ask(hubAddress, unpacked)).toMatchObject({ status: 200, body })
   })
 
   it('do not keep a removed model: its space can be reclaimed', async () => {
-    await ask(hubAddress, config)
+    await ask(hubAddress, unpacked)
     const view = (await manifest('acme/tiny')).slice('sha256:'.length)
     expect(existsSync(join(lent(), view))).toBe(true)
     const { removed } = JSON.parse((await daemon.svc('rm', 'acme/tiny', '--json')).stdout)
     expect(removed).toMatchObject([{ quants: [{ quant: 'bf16', needed: false }] }])
     expect(removed[0].freeableBytes).toBeGreaterThan(100_000)
-    expect(await ask(hubAddress, config)).toMatchObject({ status: 404 })
+    expect(await ask(hubAddress, unpacked)).toMatchObject({ status: 404 })
     expect(existsSync(join(lent(), view))).toBe(false)
   })
 })

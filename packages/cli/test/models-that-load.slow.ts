@@ -137,7 +137,7 @@ describe.skipIf(missing.length > 0).each(LOADER_ROWS)('$kind', (row) => {
   it('an OCI layout, imported by another daemon', async () => {
     const layout = join(work, 'layouts', repoOf(row))
     await ok(from, 'export', 'oci', refOf(row), layout)
-    await ok(byOci, 'import', 'oci', layout)
+    await ok(byOci, 'import', 'oci', layout, '--as', refOf(row).split(':')[0]!)
     await expectLoads(row, await ok(byOci, 'path', refOf(row), '--dir'))
   })
 })

@@ -23,6 +23,8 @@ async function forget(daemon: TestDaemon): Promise<void> {
   await ok(daemon, 'gc')
 }
 
+const importing = (ref: string, source: string) => ['import', 'oci', source, '--as', ref.split(':')[0]!]
+
 beforeAll(async () => {
   ;[from, to] = await Promise.all([testDaemon({}, undo.later), testDaemon({}, undo.later)])
   makeModelFolder(join(from.folder, 'tiny'), { ggufs: {} })
@@ -43,8 +45,9 @@ describe('layouts and archives', () => {
       const path = join(from.folder, place)
       await ok(from, 'export', 'oci', ...REFS, path)
       await forget(to)
-      const refs = await ok(to, 'import', 'oci', path)
-      expect(refs.split('\n').sort()).toEqual([...REFS].sort())
+      const refs: string[] = []
+      for (const ref of REFS) refs.push(await ok(to, ...importing(ref, path), '--tag', ref.split(':')[1]!))
+      expect(refs).toEqual(REFS)
       for (const ref of REFS) expect(await manifestOf(to, ref)).toBe(await manifestOf(from, ref))
       expect(await ok(to, 'verify')).not.toContain('damaged')
     }
@@ -92,7 +95,7 @@ describe('layouts and archives', () => {
     blob[blob.length - 1]! ^= 1
     writeFileSync(file, blob)
     await forget(to)
-    expect(await to.svc('import', 'oci', path)).toMatchObject({ code: 1 })
+    expect(await to.svc(...importing(REFS[1], path))).toMatchObject({ code: 1 })
     expect(await to.svc('resolve', REFS[1])).toMatchObject({ code: 3 })
   })
 
@@ -106,7 +109,7 @@ describe('layouts and archives', () => {
     const mine = await manifestOf(to, REFS[0])
     const theirs = await manifestOf(from, REFS[0])
     expect(mine).not.toBe(theirs)
-    const refused = await to.svc('import', 'oci', path, '--json')
+    const refused = await to.svc(...importing(REFS[0], path), '--json')
     expect(refused.code).toBe(2)
     expect(JSON.parse(refused.stderr)).toMatchObject({ error: { code: 'E_NAME_TAKEN' } })
     // annotations can be wrong: the files decide
@@ -120,7 +123,7 @@ describe('layouts and archives', () => {
     await ok(to, 'import', 'oci', path, '--as', 'acme/tiny', '--replace')
     expect(await manifestOf(to, REFS[0])).toBe(theirs)
     // importing the same artifact again replaces nothing
-    await ok(to, 'import', 'oci', path)
+    await ok(to, ...importing(REFS[0], path))
     client.close()
     await ok(to, 'rm', 'other/tiny')
   })
@@ -186,7 +189,7 @@ describe('content behind a login to a registry', () => {
     await ok(from, 'export', 'oci', REFS[1], layout)
     const registry = await serveLayout(layout, /\/blobs\//)
     vi.stubEnv('DOCKER_CONFIG', join(from.folder, 'nobody'))
-    const refused = await to.svc('import', 'oci', `${registry}/team/model:x`)
+    const refused = await to.svc(...importing(REFS[1], `${registry}/team/model:x`))
     vi.unstubAllEnvs()
     expect(refused).toMatchObject({ code: 6, stderr: expect.stringContaining('DOCKER_CONFIG') })
   })
@@ -206,7 +209,7 @@ describe('content behind a login to a registry', () => {
     vi.stubEnv('DOCKER_CONFIG', docker)
     try {
       await forget(to)
-      await ok(to, 'import', 'oci', `${registry}/team/model:x`)
+      await ok(to, ...importing(REFS[1], `${registry}/team/model:x`))
     } finally {
       vi.unstubAllEnvs()
     }
@@ -239,7 +242,7 @@ describe.skipIf(!haveRegistry)('a registry', () => {
       sentBytes: 0
     })
     await forget(to)
-    expect(await ok(to, 'import', 'oci', `${image}:q4_k_m`)).toBe(REFS[1])
+    expect(await ok(to, ...importing(REFS[1], `${image}:q4_k_m`))).toBe(REFS[1])
     expect(await manifestOf(to, REFS[1])).toBe(await manifestOf(from, REFS[1]))
     expect(await ok(to, 'import', 'oci', `${image}@${pushed.digest}`, '--as', 'by/digest')).toBe('by/digest:q4_k_m')
     expect(await to.svc('import', 'oci', `${image}:absent`)).toMatchObject({ code: 3 })
@@ -266,9 +269,9 @@ describe.skipIf(!haveRegistry)('a registry', () => {
         `oci:${back}:1`
       )
       await forget(to)
-      expect(await ok(to, 'import', 'oci', back)).toBe(REFS[0])
+      expect(await ok(to, ...importing(REFS[0], back))).toBe(REFS[0])
       await forget(to)
-      expect(await ok(to, 'import', 'oci', `${registry.address}/by/skopeo:1`)).toBe(REFS[0])
+      expect(await ok(to, ...importing(REFS[0], `${registry.address}/by/skopeo:1`))).toBe(REFS[0])
       expect(await manifestOf(to, REFS[0])).toBe(await manifestOf(from, REFS[0]))
     }
   )
@@ -288,7 +291,7 @@ describe.skipIf(!haveRegistry)('a registry', () => {
       expect(readFileSync(join(files, 'models', name)).equals(readFileSync(join(view, name)))).toBe(true)
     }
     expect(statSync(join(files, 'models/LICENSE')).size).toBe(22)
-    expect(await to.svc('import', 'oci', image)).toMatchObject({
+    expect(await to.svc('import', 'oci', image, '--as', 'by/image')).toMatchObject({
       code: 1,
       stderr: expect.stringContaining('ordinary image')
     })

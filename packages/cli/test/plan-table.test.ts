@@ -53,3 +53,15 @@ test('a plan without memory gives no advice', () => {
   expect(adviceOf(bare as ImportPlan, machine(64))).toBeUndefined()
   expect(artifactTable(bare as ImportPlan, machine(64))[0]).not.toContain('FIT')
 })
+
+test('choices that their quants do not tell are listed as the publisher named them', () => {
+  const named = {
+    ...plan,
+    artifacts: [{ ...artifact('q4_k_m.compact', 4), upstream: 'X-I-Compact.gguf' }, artifact('q8_0', 8)]
+  }
+  const [head, first, second] = artifactTable(named as unknown as ImportPlan)
+  expect(head).toMatch(/PUBLISHED AS$/)
+  expect(first).toMatch(/q4_k_m\.compact .*X-I-Compact\.gguf$/)
+  expect(second).not.toContain('gguf')
+  expect(artifactTable(plan)[0]).not.toContain('PUBLISHED')
+})

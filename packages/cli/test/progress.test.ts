@@ -1,8 +1,9 @@
 import type { Job } from '@svc/client'
+import { printable } from '@svc/internal-terminal'
 import { expect, it } from 'vitest'
 import { formatBytes, formatSeconds, formatTable } from '../src/format.ts'
-import { printable } from '../src/printable.ts'
-import { describe as describeJob, lineProgress } from '../src/progress.ts'
+import { barProgress, describe as describeJob, lineProgress } from '../src/progress.ts'
+import { Captured } from './support.ts'
 
 const job = (more: Partial<Job>): Job => ({
   id: 'a',
@@ -37,6 +38,23 @@ it('writes a plain line every few seconds at most, and at once when the state ch
   progress.update(job({ state: 'done' }))
   expect(lines).toHaveLength(4)
   for (const line of lines) expect(line).not.toMatch(/[\u0000-\u001f]/)
+})
+
+it('says within 5 s that a source is silent, also at 60 columns', () => {
+  let nowMs = 0
+  const clock = { monotonic: () => nowMs }
+  const lines: string[] = []
+  const plain = lineProgress((line) => lines.push(line), clock)
+  const screen = new Captured('utf8', 60)
+  const bars = barProgress(screen.output, clock)
+  const whole = { bytesDone: 50_000, bytesTotal: 100_000, rateBytesPerSecond: 900, filesDone: 0, filesTotal: 1 }
+  for (; nowMs <= 5_000; nowMs += 250) for (const shown of [plain, bars]) shown.update(job(whole))
+  expect(lines.at(-1)).toMatch(/nothing came for [45]s/)
+  expect(lines.at(-1)).not.toContain('left')
+  expect(screen.text).toMatch(/nothing came for [45]s/)
+  nowMs += 1_000
+  plain.update(job({ ...whole, bytesDone: 60_000 }))
+  expect(lines.at(-1)).not.toContain('nothing came')
 })
 
 it.each([

@@ -273,8 +273,9 @@ describe('the published files', () => {
   it('shows progress bars on a terminal, and prints the command for other machines', async () => {
     const ran = await from.svcWith(['publish', REF, 'shown'], { cwd: from.folder, columns: 120 })
     expect(ran.code, ran.stderr).toBe(0)
-    // the cursor is hidden, then shown again
-    expect(ran.stderr.lastIndexOf('\u001b[?25h')).toBeGreaterThan(ran.stderr.indexOf('\u001b[?25l'))
+    // drawn while lines do not wrap, then erased
+    expect(ran.stderr).toMatch(/^\u001b\[\?7l[#-]+ +\d+% publishing [^\n]*\u001b\[\?7h/)
+    expect(ran.stderr).toMatch(/\r\u001b\[J[^\u001b]+$/)
     expect(ran.stdout).toMatch(
       /^svc import bt 'magnet:\?xt=urn:btmh:\S+' --pin sha256:\w{64} --companions sha256:\w{64}@btmh:\w{68} --webseed '<address of this folder>' --as acme\/odd\n$/
     )

@@ -39,6 +39,11 @@ beforeAll(async () => {
       { path: 'nested/notes.json', content: Buffer.from('{}') }
     ]
   })
+  hub.commit({
+    id: 'acme/Several',
+    files: ['q4_0', 'q8_0'].map((quant) => ({ path: `several-${quant}.gguf`, content: makeGguf({}) }))
+  })
+  hub.commit({ id: 'acme/Broken', files: [{ path: 'broken-q8_0.gguf', content: Buffer.from('hello') }] })
   const folder = mkdtempSync(join(tmpdir(), 'svc-python-'))
   undo.later(() => rmSync(folder, { recursive: true, force: true }))
   const names = makeModelFolder(folder, { ggufs: {} })

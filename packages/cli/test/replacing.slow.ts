@@ -91,7 +91,7 @@ it('import oci and adopt: refused, asked on a terminal, then done with --replace
   writeFileSync(join(to.folder, 'm/own-q8_0.gguf'), weights(9))
   const adopted = (await to.svc('adopt', 'm', '--dry-run', '--quiet')).stdout.trim()
   for (const [words, as] of [
-    [['import', 'oci', layout], 'me/m'],
+    [['import', 'oci', layout, '--as', 'me/m'], 'me/m'],
     [['adopt', 'm'], adopted]
   ] as const) {
     const ref = `${as}:q8_0`

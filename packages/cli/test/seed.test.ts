@@ -11,7 +11,7 @@ import { startFakeHub } from '@svc/testkit/fake-hub'
 import { makeGguf } from '@svc/testkit/models'
 import { SVCD } from '@svc/testkit/programs'
 import { expect, it, onTestFinished, vi } from 'vitest'
-import { svc, svcProcess, type TestDaemon, testDaemon, typing } from './support.ts'
+import { ok, QUIET_SWARM, svc, svcProcess, type TestDaemon, testDaemon, typing } from './support.ts'
 
 vi.setConfig({ testTimeout: 60_000 })
 
@@ -215,4 +215,15 @@ it('doctor reports whether models are shared', async () => {
   expect(await sharing()).toMatchObject({ level: 'note', advice: expect.stringContaining('svc seed off') })
   await daemon.svc('seed', 'off')
   expect(await sharing()).toMatchObject({ level: 'ok', text: expect.stringContaining('svc seed on') })
+})
+
+it('svc share refuses a private model, and says how to share it', async () => {
+  const daemon = await testDaemon({ fileConfig: { swarm: QUIET_SWARM } })
+  writeFileSync(join(daemon.folder, 'own-q8_0.gguf'), makeGguf({}))
+  await ok(daemon, 'import', 'local', 'own-q8_0.gguf', '--as', 'me/own', '--private')
+  const refused = await daemon.svc('share', 'me/own')
+  expect(refused).toMatchObject({ code: 2, stdout: '' })
+  expect(refused.stderr).toContain('svc private me/own:q8_0 --off')
+  await ok(daemon, 'private', 'me/own', '--off')
+  expect(await ok(daemon, 'share', 'me/own')).toContain('svc import bt')
 })

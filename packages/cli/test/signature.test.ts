@@ -5,6 +5,7 @@ import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { signModel } from '@svc/signature'
+import { makeProjectorGguf } from '@svc/testkit/llama-gguf'
 import { makeGguf, makeSafetensors } from '@svc/testkit/models'
 import { afterAll, beforeAll, expect, it, vi } from 'vitest'
 import { laterUndo, ok as succeed, type TestDaemon, testDaemon } from './support.ts'
@@ -113,6 +114,34 @@ it('missing and added files are named; added ones can be allowed', async () => {
   const ran = await daemon.svc('verify-signature', added, ...key)
   expect([ran.code, ran.stderr]).toEqual([5, expect.stringContaining('not signed: generation_config.json')])
   await ok('verify-signature', added, ...key, '--allow-uncovered')
+})
+
+it('files whose headers gave them their names verify under those, all parts of a set or none', async () => {
+  const part = (at: number): string => `tiny-0000${at}-of-00002.gguf`
+  const split = (at: number): Uint8Array =>
+    makeGguf({ seed: at, metadata: { 'split.no': { u16: at - 1 }, 'split.count': { u16: 2 } } })
+  const kinds: Record<string, Record<string, Uint8Array>> = {
+    one: { 'Tiny.gguf': makeGguf({ seed: 1 }), 'Other.Q4_0.gguf': makeGguf({ seed: 2 }) },
+    vision: { 'Tiny.Q8_0.gguf': makeGguf({ seed: 1 }), 'Eyes.gguf': makeProjectorGguf() },
+    set: { [part(1)]: split(1), [part(2)]: split(2) }
+  }
+  for (const [name, files] of Object.entries(kinds)) {
+    const listed = Object.entries(files).map(([path, bytes]) => ({ path, sha256: hash('sha256', bytes) }))
+    const pem = privateKey.export({ type: 'pkcs8', format: 'pem' }).toString()
+    const sig = signModel({ name: 'tiny', files: listed, ignored: [] }, { key: pem })
+    const verify = async (as: string, here: Record<string, Uint8Array>) => {
+      await ok('import', 'local', write(as, { ...here, 'model.sig': sig }), '--quant', 'q8_0', '--as', `acme/${as}`)
+      return daemon.svc('verify-signature', `acme/${as}:q8_0`, ...key, '--json')
+    }
+    const good = await verify(`told-${name}`, files)
+    expect([name, good.code, good.stderr]).toEqual([name, 0, ''])
+    const [first] = Object.keys(files)
+    const changed = await verify(`changed-${name}`, {
+      ...files,
+      [first!]: name === 'set' ? split(3) : makeGguf({ seed: 4 })
+    })
+    expect([changed.code, changed.stderr]).toEqual([5, expect.stringContaining(`changed: ${first}`)])
+  }
 })
 
 it('a quant of a signed repository verifies under its imported name, without the files that were not chosen', async () => {

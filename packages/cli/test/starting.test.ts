@@ -28,7 +28,7 @@ it('waits for a starting daemon, and says so', async () => {
     child.kill('SIGKILL')
     await ended
   })
-  // The start takes as long as this test needs.
+  // the start takes as long as this test needs.
   const state = () => JSON.parse(readFileSync(join(folder, 'runtime.json'), 'utf8')).state
   await vi.waitFor(() => expect(state()).toBe('starting'), { timeout: 60_000, interval: 1 })
   child.kill('SIGSTOP')
@@ -36,7 +36,7 @@ it('waits for a starting daemon, and says so', async () => {
 
   const [stdout, stderr] = [new Captured('utf8'), new Captured('utf8')]
   stderr.when('the daemon is starting', () => void child.kill('SIGCONT'))
-  const terminal = { stdout, stderr, cwd: folder, env: { SVC_SOCKET: socketPath } }
+  const terminal = { stdout: stdout.output, stderr: stderr.output, cwd: folder, env: { SVC_SOCKET: socketPath } }
   expect(await run(['ls', '--format', 'ids'], '1.2.3', terminal, new AbortController().signal)).toBe(0)
   expect(stdout.text).toContain('acme/tiny:q8_0')
   expect(stderr.text).toMatch(/^the daemon is starting .*…\n/)

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { PassThrough, Writable } from 'node:stream'
 import { type DaemonOptions, type RunningDaemon, startDaemon } from '@svc/daemon'
+import { Output } from '@svc/internal-terminal'
 import { SVC } from '@svc/testkit/programs'
 import { expect, onTestFinished } from 'vitest'
 import { run } from '../src/run.ts'
@@ -27,6 +28,8 @@ interface RunOptions {
 /** An output that keeps its text, and may be a terminal. */
 export class Captured extends Writable {
   text = ''
+  /** Writes to it. */
+  readonly output = new Output(this)
   readonly isTTY: boolean
   readonly columns: number
   readonly #encoding: 'latin1' | 'utf8'
@@ -80,8 +83,8 @@ export async function svc(args: readonly string[], options: InProcessOptions): P
   if (options.interruptAt !== undefined) stderr.when(options.interruptAt, () => stop.abort(new Error('interrupted')))
   const terminal: Terminal = {
     ...(options.stdin && { stdin: options.stdin }),
-    stdout,
-    stderr,
+    stdout: stdout.output,
+    stderr: stderr.output,
     cwd: options.cwd ?? tmpdir(),
     env: { ...options.env, SVC_SOCKET: options.socketPath }
   }

@@ -53,7 +53,7 @@ describe('svc, against the real daemon', () => {
   })
 
   it.each([20, 40, 80, 120])('lists on %i columns: names are cut in the middle, quants stay whole', async (columns) => {
-    const long = `some-organisation/${'a-model-with-a-very-long-name-'.repeat(3)}gguf`
+    const long = `some-organization/${'a-model-with-a-very-long-name-'.repeat(3)}gguf`
     await run('import', 'local', 'Tiny/tiny-q8_0.gguf', '--as', long, '--private')
     const { stdout } = await daemon.svcWith(['ls'], { stdoutColumns: columns })
     const lines = stdout.trimEnd().split('\n')

@@ -71,3 +71,11 @@ export function putRamaLama(root: string, model: string, tag: string, name: stri
   const files = [{ hash: `sha256:${sha256(bytes)}`, name, type: 'model' }]
   put(join(root, model, 'refs', `${tag}.json`), JSON.stringify({ hash: 'x', path: 'y', files }))
 }
+
+/** The flat cache of llama.cpp, with its note of where the file came from. */
+export function putLlama(root: string, repo: string, name: string, bytes: Buffer): void {
+  const [org, model] = repo.split('/') as [string, string]
+  put(join(root, `${org}_${model}_${name}`), bytes)
+  const ggufFile = { rfilename: name, size: bytes.length, lfs: { sha256: sha256(bytes) } }
+  put(join(root, `manifest=${org}=${model}=latest.json`), JSON.stringify({ ggufFile }))
+}

@@ -62,7 +62,7 @@ it('adopt reports withheld models with the reason', async () => {
   const daemon = await testDaemon()
   const root = join(daemon.folder, 'hub')
   putHub(root, 'Acme/Tiny-GGUF', { 'tiny-q8_0.gguf': makeGguf({ seed: 12 }) })
-  const { models } = JSON.parse(await ok(daemon, 'adopt', root, '--json'))
+  const { models } = JSON.parse(await ok(daemon, 'adopt', root, '--share', '--json'))
   expect(models).toMatchObject([{ withheld: [{ ref: 'acme/tiny-gguf:q8_0', fact: 'unknown-access' }] }])
   expect(await why(daemon, 'acme/tiny-gguf:q8_0')).toMatchObject({
     source: { kind: 'hf', repo: 'Acme/Tiny-GGUF', revision: COMMIT }
@@ -84,7 +84,7 @@ it.each(['a folder', 'an archive'])(
       for (const name of readdirSync(join(place, 'blobs/sha256')))
         expect(statSync(join(place, 'blobs/sha256', name)).mode & 0o777).toBe(0o600)
     const to = await testDaemon()
-    await ok(to, 'import', 'oci', place)
+    await ok(to, 'import', 'oci', place, '--as', 'me/model')
     const there = await why(to)
     // the mark is in no document of the model
     expect([there.manifestDigest, there.marked, factsOf(there)]).toEqual([manifestDigest, true, ['marked']])

@@ -112,7 +112,7 @@ export function createStore(bridge: BridgeClient, events: Events): Store {
   })
   listen('models', () => void load())
   events.onerror = () => {
-    // Perhaps only the connection was lost: a question tells.
+    // perhaps only the connection was lost: a question tells.
     void attempt(bridge.models)
   }
   return { bridge, link, status, jobs, courses, swarm, inventory, rows, disk, notice, attempt, measure }

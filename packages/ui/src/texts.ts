@@ -26,7 +26,7 @@ const ADVICE: Readonly<Partial<Record<ErrorCode, string>>> = {
   E_VERIFY_FAILED: 'Complete the model: its damaged files are fetched again.',
   E_UNKNOWN_REF: 'Check the name: the source does not have it.',
   E_KEPT: 'What the message names keeps the bytes here. If nothing else does, svc evict --force frees them.',
-  E_NOT_IMPORTABLE: 'svc recognises no model in it.'
+  E_NOT_IMPORTABLE: 'svc recognizes no model in it.'
 }
 
 export const TEXTS = {

@@ -47,6 +47,15 @@ class Daemon(unittest.TestCase):
             self.client.path(f"{REF}#absent")
         self.assertEqual(caught.exception.candidates, names)
 
+    def test_paths_by_other_names(self) -> None:
+        path = self.client.path(REF)
+        lone = REF.rpartition(":")[0].rpartition("/")[2]
+        for name in (lone, REF.upper(), REPO, f"hf.co/{REPO}:Q8_0", f"https://huggingface.co/{REPO}"):
+            with self.subTest(name):
+                self.assertEqual(self.client.path(name), path)
+        with self.assertRaises(errors.UnknownRef):
+            self.client.path("nobody/nothing:q8_0")
+
     def test_errors_by_code(self) -> None:
         with self.assertRaises(errors.UnknownRef):
             self.client.resolve("nobody/nothing:q8_0")
@@ -65,6 +74,19 @@ class Daemon(unittest.TestCase):
         self.assertEqual(job.state, "done")
         self.assertEqual(self.client.pull(REPO, progress=True).state, "done")
         self.assertEqual(self.client.pull(REF).kind, "ensure")
+
+    def test_pull_refuses_several_quants(self) -> None:
+        with self.assertRaises(errors.AmbiguousSelector) as caught:
+            self.client.pull("acme/Several")
+        self.assertEqual(list(caught.exception.candidates), ["acme/Several:q4_0", "acme/Several:q8_0"])
+        result = self.client.pull("acme/Several", quants=[]).result
+        self.assertEqual(result and result.quants, ["q4_0", "q8_0"])
+        self.client.pull("acme/Several:Q8_0", as_="acme/one")
+
+    def test_pull_refuses_what_is_no_model(self) -> None:
+        with self.assertRaises(errors.NotImportable):
+            self.client.pull("acme/Broken")
+        self.assertEqual(self.client.pull("acme/Broken", force=True).state, "done")
 
     def test_the_command(self) -> None:
         command = [sys.executable, "-m", "svc_client"]

@@ -1,6 +1,6 @@
-import { glob, readdir } from 'node:fs/promises'
+import { statSync } from 'node:fs'
 import { homedir } from 'node:os'
-import { join, sep } from 'node:path'
+import { sep } from 'node:path'
 import { ClientError } from '@svc/client'
 import {
   type CacheRoot,
@@ -8,8 +8,10 @@ import {
   type FoundWarning,
   findCaches,
   readCache,
+  TOOLS,
   type Tool,
   type TransferCost,
+  toolOfCache,
   transferCost
 } from '@svc/view'
 import { CliError, usage } from '../errors.ts'
@@ -30,6 +32,8 @@ export interface AdoptableModel {
   readonly taken: readonly string[]
   /** Bytes that the store already has, judged by the digests in the cache. */
   readonly hereBytes: number
+  /** Bytes of files that the cache has no digests of: whether they are here is not known before they are read. */
+  readonly unknownBytes: number
   /** Bytes that an earlier model of the list brings in. */
   readonly sharedBytes: number
   /** Bytes that would be copied. */
@@ -65,8 +69,9 @@ export async function foundModels(
       throw usage(`${root.path} is the store, or contains it`)
     const cache = await readCache(root)
     warnings.push(...cache.warnings)
-    const cost = await costOf(cache.models, store)
-    const chosen = firstOfEach(cache.models)
+    const wanted = cache.models.filter((model) => isWanted(model, root.only))
+    const cost = await costOf(wanted, store)
+    const chosen = firstOfEach(wanted)
     const others = cache.models.filter((model) => !chosen.includes(model))
     usedElsewhere.push(...others.flatMap(({ files }) => files.map(({ path }) => path)))
     for (const found of chosen) {
@@ -77,7 +82,10 @@ export async function foundModels(
       for (const ref of quants.map((quant) => `${as}:${quant}`))
         if (here.has(ref) && (await isAnother(session, ref, found))) taken.push(ref)
       const takesBytes = cost === 'reflink' ? 0 : Math.max(0, found.sizeBytes - hereBytes - sharedBytes)
-      models.push({ found, root: cache.root.path, as, quants, taken, hereBytes, sharedBytes, takesBytes, by: cost })
+      const unhashed = found.files.filter((file) => (file.expectedSha256 ?? file.expectedGitSha1) === undefined)
+      const unknownBytes = unhashed.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0)
+      const bytes = { hereBytes, unknownBytes, sharedBytes, takesBytes }
+      models.push({ found, root: cache.root.path, as, quants, taken, ...bytes, by: cost })
     }
   }
   return { models, usedElsewhere, warnings }
@@ -102,14 +110,38 @@ async function quantsOf({ client }: Session, found: FoundModel, options: AdoptFl
   }
 }
 
-async function rootsOf(session: Session, named: readonly (Tool | { readonly path: string })[]): Promise<CacheRoot[]> {
+/** A repository of a hub cache, and perhaps one commit of it. */
+interface HubFolder {
+  readonly repo: string
+  readonly commit: string | undefined
+}
+
+interface NamedRoot extends CacheRoot {
+  /** Absent for the whole cache. */
+  readonly only?: HubFolder
+}
+
+const isWanted = ({ source, hub }: FoundModel, only: HubFolder | undefined): boolean =>
+  only === undefined || (source === only.repo && (only.commit === undefined || hub?.revision === only.commit))
+
+/** The hub cache that a folder of one repository, or of one of its snapshots, lies in: links lead out of the folder. */
+function hubFolder(path: string): NamedRoot | undefined {
+  const [, cache, repo, commit] = /^(.+)\/models--([^/]+)(?:\/snapshots\/([0-9a-f]{40})(?:\/.*)?)?$/.exec(path) ?? []
+  if (cache === undefined || repo === undefined) return undefined
+  return { tool: 'hf', path: cache, only: { repo: repo.replace('--', '/'), commit } }
+}
+
+/** @throws CliError for a path that does not exist, or is a file */
+async function rootsOf(session: Session, named: readonly (Tool | { readonly path: string })[]): Promise<NamedRoot[]> {
   const { env } = session.terminal
   const caches = await findCaches({ home: env.HOME ?? homedir(), env })
   if (named.length === 0) return caches
-  const roots: CacheRoot[] = []
+  const roots: NamedRoot[] = []
   for (const source of named) {
-    if (typeof source === 'object') roots.push({ tool: await toolOf(source.path), path: source.path })
-    else {
+    if (typeof source === 'object') {
+      requireFolder(source.path)
+      roots.push(hubFolder(source.path) ?? { tool: await toolOfCache(source.path), path: source.path })
+    } else {
       const own = caches.filter(({ tool }) => tool === source)
       if (own.length === 0) session.note(`${source} has no models here`)
       roots.push(...own)
@@ -118,25 +150,14 @@ async function rootsOf(session: Session, named: readonly (Tool | { readonly path
   return roots
 }
 
-/** The tool that a cache folder belongs to, judged by files that every cache of that tool has. */
-async function toolOf(path: string): Promise<Tool> {
-  const names = await readdir(path).catch((): string[] => [])
-  if (names.some((name) => name.startsWith('models--'))) return 'hf'
-  if (names.some((name) => /^manifest=[^=]+=[^=]+=[^=]*\.json$/.test(name))) return 'llama'
-  if (!names.includes('blobs')) return (await isRamaLama(path, names)) ? 'ramalama' : 'dir'
-  if (names.includes('models.json')) return 'dmr'
-  return names.includes('manifests') || names.includes('manifests-v2') ? 'ollama' : 'dir'
-}
-
-/** The top-level folders that this tool has per kind of source, each with `…/refs/<tag>.json` some levels below. */
-const RAMALAMA_KINDS = ['huggingface', 'hf', 'ollama', 'oci', 'modelscope', 'file', 'http', 'https', 'rlcr']
-
-async function isRamaLama(path: string, names: readonly string[]): Promise<boolean> {
-  for (const kind of names.filter((name) => RAMALAMA_KINDS.includes(name))) {
-    for await (const found of glob('{*,*/*,*/*/*,*/*/*/*}/refs/*.json', { cwd: join(path, kind) }))
-      if (found !== '') return true
+/** @throws CliError */
+function requireFolder(path: string): void {
+  const stats = statSync(path, { throwIfNoEntry: false })
+  if (stats === undefined) {
+    const hint = `name a folder, or one of ${TOOLS.join(', ')}`
+    throw new CliError('notFound', `there is no ${path}`, { code: 'E_NOT_FOUND', hint })
   }
-  return false
+  if (!stats.isDirectory()) throw usage(`${path} is a file`, `svc import local ${path} --as ns/name`)
 }
 
 /** A hub cache has a snapshot per commit, that of `main` first. Others would only replace it under the same name. */

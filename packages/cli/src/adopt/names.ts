@@ -3,10 +3,15 @@ import { digestOfFile } from '../models/file-digest.ts'
 
 const MAX_NAME_CHARS = 128
 
-/** The tool's names, with a number if a different model of this run has the name and one of the quants. */
+/**
+ * The tool's names, with a number if a different model of this run has the name: one with the same quant, or of another
+ * folder.
+ */
 export class Names {
   /** By `ns/name:quant`. */
   readonly #made = new Map<string, FoundModel>()
+  /** By `ns/name`, those that were found in a folder. */
+  readonly #inFolders = new Map<string, FoundModel[]>()
 
   /** The name of a model; from now on it is taken. */
   async of(found: FoundModel, quants: readonly string[]): Promise<string> {
@@ -14,6 +19,7 @@ export class Names {
       const as = numbered(found.suggested, number)
       if (!(await this.#isFree(as, found, quants))) continue
       for (const quant of quants) this.#made.set(`${as}:${quant}`, found)
+      if (found.folder !== undefined) this.#inFolders.set(as, [...(this.#inFolders.get(as) ?? []), found])
       return as
     }
   }
@@ -23,7 +29,10 @@ export class Names {
       const other = this.#made.get(`${as}:${quant}`)
       if (other !== undefined && !(await isSame(other, found))) return false
     }
-    return true
+    const elsewhere = this.#inFolders.get(as)?.filter(({ folder }) => folder !== found.folder) ?? []
+    if (found.folder === undefined || elsewhere.length === 0) return true
+    for (const other of elsewhere) if (await isSame(other, found)) return true
+    return false
   }
 }
 
@@ -35,8 +44,7 @@ function numbered({ ns, name }: FoundModel['suggested'], number: number): string
 
 /** Whether two models become the same artifacts: the same files, from the same commit where that is known. */
 async function isSame(a: FoundModel, b: FoundModel): Promise<boolean> {
-  if (a.hub?.repo !== b.hub?.repo || a.hub?.revision !== b.hub?.revision || a.files.length !== b.files.length)
-    return false
+  if (commitOf(a) !== commitOf(b) || a.files.length !== b.files.length) return false
   const alike = a.files.every(
     ({ name, sizeBytes }, i) => name === b.files[i]!.name && sizeBytes === b.files[i]!.sizeBytes
   )
@@ -44,6 +52,9 @@ async function isSame(a: FoundModel, b: FoundModel): Promise<boolean> {
   for (const [i, file] of a.files.entries()) if (!(await haveSameBytes(file, b.files[i]!))) return false
   return true
 }
+
+/** Only with a commit does the repository become part of an artifact. */
+const commitOf = ({ hub }: FoundModel): string | undefined => hub?.revision && `${hub.repo}@${hub.revision}`
 
 /** Reads only what the caches have no digests of. */
 async function haveSameBytes(a: FoundFile, b: FoundFile): Promise<boolean> {

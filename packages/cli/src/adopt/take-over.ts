@@ -1,6 +1,6 @@
 import type { Stats } from 'node:fs'
 import { lstat } from 'node:fs/promises'
-import type { Job } from '@svc/client'
+import { ClientError, type Job } from '@svc/client'
 import type { FoundFile } from '@svc/view'
 import { CliError } from '../errors.ts'
 import { follow } from '../follow.ts'
@@ -32,6 +32,8 @@ export interface AdoptOutcome {
   readonly damaged: readonly FoundFile[]
   /** The files' metadata from before the import, by path. */
   readonly before: ReadonlyMap<string, Stats>
+  /** What the import said. */
+  readonly warnings?: readonly string[]
   readonly error?: CliError
 }
 
@@ -96,9 +98,10 @@ export class TakeOver {
         const body = { ...adoptBody(model.found, as, files, this.#options), ...(!replace && { replace: false }) }
         const job = await follow(quiet, await session.client.adopt(body))
         tellReplaced(session, job)
-        return { model, members: membersOf(as, job), damaged, before }
-      } catch (error) {
-        if (!(error instanceof CliError) || error.exit === 'interrupted') throw error
+        return { model, members: membersOf(as, job), damaged, before, warnings: job.result?.warnings ?? [] }
+      } catch (thrown) {
+        const error = failureOf(thrown)
+        if (error === undefined) throw thrown
         const taken = takenRefs(error)
         if (taken?.every((ref) => ref.startsWith(`${as}:`))) return { ...failed, error, taken }
         const [name, ...others] = error.candidates
@@ -109,6 +112,15 @@ export class TakeOver {
       }
     }
   }
+}
+
+/** What ends only this model: its files may have gone with their disk. */
+function failureOf(error: unknown): CliError | undefined {
+  if (error instanceof CliError) return error.exit === 'interrupted' ? undefined : error
+  if (!(error instanceof ClientError)) return undefined
+  // a file that is not what its cache lists may show before there is a job
+  if (error.status !== 400 && error.code !== 'E_NOT_IMPORTABLE') return undefined
+  return new CliError('failed', error.message, { code: error.code, candidates: error.candidates, cause: error })
 }
 
 const membersOf = (as: string, { result }: Job): TakenMember[] =>

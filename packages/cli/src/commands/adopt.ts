@@ -6,9 +6,11 @@ import { type AdoptOutcome, TakeOver, type TakeOverOptions } from '../adopt/take
 import { CliError } from '../errors.ts'
 import { count, formatBytes } from '../format.ts'
 import { canAsk, saysYes } from '../questions/question.ts'
+import { mayShareAdopted } from '../questions/sharing.ts'
 import type { Session } from '../session.ts'
 
 export interface AdoptOptions extends TakeOverOptions {
+  readonly share?: boolean
   readonly dryRun?: boolean
   readonly move?: boolean
 }
@@ -33,7 +35,7 @@ export async function adopt(session: Session, sources: readonly string[], option
   }
   const outcomes: AdoptOutcome[] = []
   const moved = options.move === true ? new MovedFiles(session, found) : undefined
-  const takeOver = new TakeOver(session, options)
+  const takeOver = new TakeOver(session, { ...options, private: !(await mayShareAdopted(session, options)) })
   try {
     for (const model of models) {
       const outcome = await takeOver.run(model)
@@ -87,7 +89,7 @@ async function document(
 
 const isTool = (word: string): word is Tool => (TOOLS as readonly string[]).includes(word)
 
-const rowOf = ({ found, as, quants, taken, hereBytes, sharedBytes, takesBytes, by }: AdoptableModel) => ({
+const rowOf = ({ found, as, quants, taken, hereBytes, unknownBytes, sharedBytes, takesBytes, by }: AdoptableModel) => ({
   tool: found.tool,
   source: found.source,
   as,
@@ -96,6 +98,7 @@ const rowOf = ({ found, as, quants, taken, hereBytes, sharedBytes, takesBytes, b
   files: found.files.length,
   sizeBytes: found.sizeBytes,
   hereBytes,
+  unknownBytes,
   sharedBytes,
   takesBytes,
   by
@@ -108,13 +111,15 @@ async function show(session: Session, models: readonly AdoptableModel[]): Promis
     for (const { as } of models) session.print(as)
     return
   }
-  const rows = models.map(({ found, as, hereBytes, sharedBytes, takesBytes, by }) => [
+  const rows = models.map(({ found, as, hereBytes, unknownBytes, sharedBytes, takesBytes, by }) => [
     `${found.tool} ${found.source}`,
     as,
     count(found.files.length, 'file'),
     formatBytes(found.sizeBytes),
-    formatBytes(hereBytes + sharedBytes),
-    by === 'reflink' ? 'nothing: blocks are shared' : formatBytes(takesBytes)
+    knownBytes(hereBytes + sharedBytes, unknownBytes),
+    by === 'reflink'
+      ? 'nothing: blocks are shared'
+      : `${unknownBytes > 0 && takesBytes > 0 ? 'up to ' : ''}${formatBytes(takesBytes)}`
   ])
   session.table([['FROM', 'AS', 'FILES', 'SIZE', 'SAVED', 'TAKES'], ...rows])
   for (const { found, taken } of models) {
@@ -125,7 +130,7 @@ async function show(session: Session, models: readonly AdoptableModel[]): Promis
   session.note(
     [
       `${count(models.length, 'model')}, ${sumOf(models, ({ found }) => found.sizeBytes)}:`,
-      `${sumOf(models, ({ hereBytes }) => hereBytes)} of them are here already,`,
+      hereAlready(models),
       `${sumOf(models, ({ sharedBytes }) => sharedBytes)} are duplicates,`,
       `${sumOf(models, sharedOnDisk)} would share blocks with the originals, and ${sumOf(models, ({ takesBytes }) => takesBytes)} would be copied`
     ].join(' ')
@@ -136,6 +141,20 @@ async function show(session: Session, models: readonly AdoptableModel[]): Promis
     session.note(
       `warning: only ${formatBytes(freeBytes)} are free on the disk of the store; with --move the space of each original is freed before the next model`
     )
+}
+
+/** @param unknown bytes that may be here as well */
+function knownBytes(known: number, unknown: number): string {
+  if (unknown === 0) return formatBytes(known)
+  return known === 0 ? 'not known' : `${formatBytes(known)} or more`
+}
+
+function hereAlready(models: readonly AdoptableModel[]): string {
+  const total = (of: (model: AdoptableModel) => number): number => models.reduce((sum, model) => sum + of(model), 0)
+  const [here, unknown] = [total(({ hereBytes }) => hereBytes), total(({ unknownBytes }) => unknownBytes)]
+  if (unknown === 0) return `${formatBytes(here)} of them are here already,`
+  const rest = `how much of ${formatBytes(unknown)} is here is not known before they are read,`
+  return here === 0 ? rest : `${formatBytes(here)} of them are here already, ${rest}`
 }
 
 const sumOf = (models: readonly AdoptableModel[], of: (model: AdoptableModel) => number): string =>
@@ -170,8 +189,9 @@ async function withheldOf({ client }: Session, { members }: AdoptOutcome): Promi
 }
 
 async function tell(session: Session, outcome: AdoptOutcome): Promise<void> {
-  const { model, members, damaged, error } = outcome
+  const { model, members, damaged, warnings = [], error } = outcome
   for (const { ref } of members) session.print(ref)
+  for (const warning of warnings) session.note(`warning: ${warning}`)
   for (const { ref, reason } of await withheldOf(session, outcome)) session.note(`withheld: ${ref}: ${reason}`)
   for (const { path } of damaged)
     session.note(`damaged: ${path}: its bytes do not match the digest in the cache; it was not imported`)

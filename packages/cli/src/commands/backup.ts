@@ -92,6 +92,7 @@ async function withSnapshot<T>(
 export interface RestoreCommandOptions {
   readonly root?: string
   readonly incomplete?: boolean
+  readonly new?: boolean
   readonly endpoint?: string
   readonly region?: string
   readonly svcd?: string
@@ -105,7 +106,8 @@ export async function restore(session: Session, src: string, options: RestoreCom
     'restore',
     /^s3:/i.test(src) ? src : resolve(cwd, src),
     ...(root === undefined ? [] : ['--root', resolve(cwd, root)]),
-    ...(incomplete === true ? ['--incomplete'] : [])
+    ...(incomplete === true ? ['--incomplete'] : []),
+    ...(options.new === true ? ['--new'] : [])
   ]
   const env = {
     ...(endpoint !== undefined && { AWS_ENDPOINT_URL_S3: endpoint }),

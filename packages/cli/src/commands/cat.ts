@@ -1,5 +1,4 @@
 import { createReadStream } from 'node:fs'
-import { pipeline } from 'node:stream/promises'
 import type { BlobSlice } from '@svc/client'
 import { tryParseTypedDigest } from '@svc/ref'
 import { CliError, usage } from '../errors.ts'
@@ -12,7 +11,7 @@ import { isWeights, namedFiles } from './model.ts'
 export async function cat(session: Session, target: string, options: { readonly range?: string }): Promise<void> {
   const { stdout } = session.terminal
   const found = await bytesOf(session, target)
-  if (stdout.isTTY === true && found.isBinary) {
+  if (stdout.isTerminal && found.isBinary) {
     throw usage('the file is binary, and stdout is a terminal', `svc cat '${target}' > FILE`)
   }
   const { client } = session
@@ -22,11 +21,11 @@ export async function cat(session: Session, target: string, options: { readonly 
   )
   if (found.path === undefined) {
     const { body } = await client.readBlob(found.digest, slice)
-    return pipeline(body, stdout, { end: false })
+    return stdout.bytes(body)
   }
   const { start = 0, end = found.sizeBytes } = slice
   // an empty file has no last byte
-  if (end > start) await pipeline(createReadStream(found.path, { start, end: end - 1 }), stdout, { end: false })
+  if (end > start) await stdout.bytes(createReadStream(found.path, { start, end: end - 1 }))
 }
 
 /** A blob, or a file that the view of a model unpacks. */

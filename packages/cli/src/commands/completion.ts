@@ -4,7 +4,6 @@ import type { Command } from 'commander'
 import { type Candidate, completionsAt, type WordKind } from '../completion/completions.ts'
 import { SCRIPTS, type Shell } from '../completion/scripts.ts'
 import { membersOf, repositoryIn } from '../models/models-here.ts'
-import { printable } from '../printable.ts'
 import type { Session } from '../session.ts'
 
 /** A person is waiting at the prompt: if there is no answer within this time, nothing is offered. */
@@ -12,7 +11,7 @@ const TIMEOUT_MS = 1500
 
 /** `svc completion bash|zsh|fish` */
 export function completion(session: Session, shell: Shell): void {
-  session.terminal.stdout.write(SCRIPTS[shell])
+  session.terminal.stdout.text(SCRIPTS[shell])
 }
 
 /** `svc __complete -- WORD…`, called by the scripts. Failures are silent: the prompt is no place for messages. */
@@ -38,9 +37,9 @@ export async function complete(
   const begins = typed.toLowerCase()
   for (const { value, about } of [...candidates, ...found.flat()]) {
     if (!value.toLowerCase().startsWith(begins)) continue
-    session.terminal.stdout.write(`${printable(before + value)}\t${printable(about)}\n`)
+    session.terminal.stdout.fields(before + value, about)
   }
-  if (sources.includes('file')) session.terminal.stdout.write(':files\n')
+  if (sources.includes('file')) session.terminal.stdout.line(':files')
 }
 
 const SOURCES: Readonly<Record<WordKind, (client: Client, typed: string) => Promise<readonly Candidate[]>>> = {

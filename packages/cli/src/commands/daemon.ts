@@ -1,5 +1,6 @@
-import type { SwarmStatus, TorrentStatus } from '@svc/client'
+import type { Status, SwarmStatus, TorrentStatus } from '@svc/client'
 import { parseRef } from '@svc/ref'
+import { CliError } from '../errors.ts'
 import { count, formatBytes, formatTime, shortDigest, spokenAddress } from '../format.ts'
 import { membersOf, type StoredMember } from '../models/models-here.ts'
 import { canonicalRef, shortRef } from '../models/reference.ts'
@@ -18,11 +19,22 @@ export async function status(session: Session): Promise<void> {
     ['store', `${all.root}${store.id === undefined ? '' : ` (${store.id})`}`],
     ['models', `${members.length}${incomplete > 0 ? `, ${incomplete} of them not complete` : ''}`],
     ['disk', `${formatBytes(store.bytes)} in ${count(store.blobs, 'file')}${free}`],
+    ...leftoverRows(store),
     ['jobs', `${jobs.fetching} running, ${jobs.waiting} waiting, ${jobs.done} done, ${jobs.failed} failed`],
     ['swarm', swarmLine(swarm, members)]
   ]
   session.table(rows)
   for (const { file, what } of all.damaged ?? []) session.note(`${file}: ${what}`)
+}
+
+/** What takes space and belongs to no model. */
+function leftoverRows({ unfinished, quarantined }: Status['store']): string[][] {
+  const row = (name: string, found: Status['store']['unfinished'], what: string): string[][] =>
+    found === undefined ? [] : [[name, `${formatBytes(found.bytes)} in ${count(found.files, 'file')}; ${what}`]]
+  return [
+    ...row('unfinished', unfinished, 'the same command goes on, svc gc --partial frees them'),
+    ...row('corrupt', quarantined, 'moved aside; svc gc --partial frees them')
+  ]
 }
 
 /** What is shared with others, in a line. */
@@ -73,10 +85,21 @@ export async function swarm(session: Session): Promise<void> {
     session.print(`held back: ${held.ref ?? nameOf(held.manifestDigest)}: ${held.reason}`)
 }
 
+/** @throws CliError for a model that is withheld, with the way to share it */
+async function requireGiven({ client }: Session, ref: string): Promise<void> {
+  const { doors } = await client.why(ref)
+  const withheld = doors.find(({ door }) => door === 'swarm')?.withheld
+  if (withheld === undefined) return
+  const name = shortRef(ref)
+  const hint = withheld.fact === 'restricted' ? undefined : `svc private ${name} --off, then svc share ${name}`
+  throw new CliError('usage', `${name} is not shared: ${withheld.reason.replaceAll('REF', name)}`, { hint })
+}
+
 /** `svc share REF`: announces the model and prints what the other side needs, obstacles first. */
 export async function share(session: Session, text: string): Promise<void> {
   const ref = await canonicalRef(session, text)
   const shared = await session.client.joinShare(ref)
+  if (!shared.announced) await requireGiven(session, ref)
   if (session.json) return session.document(shared)
   if (shared.note !== undefined)
     session.note(shared.announced ? `careful: ${shared.note}` : `nobody can fetch it now: ${shared.note}`)

@@ -1,11 +1,13 @@
-import type { DamagedRecord, Status } from '@svc/client'
+import type { DamagedRecord, Inventory, Status } from '@svc/client'
 import { buckets } from '../doctor/buckets.ts'
 import { daemon, fileLimit, node, socket } from '../doctor/daemon.ts'
 import { type Check, codeOf, type DoctorInput, type Finding, type Level } from '../doctor/finding.ts'
+import { models, views } from '../doctor/models.ts'
 import { clock, dht, listeners, proxies, sharing } from '../doctor/network.ts'
-import { fileSystem, records, space, store } from '../doctor/store.ts'
+import { fileSystem, leftovers, records, space, store } from '../doctor/store.ts'
 import { CliError } from '../errors.ts'
 import { count } from '../format.ts'
+import { membersOf } from '../models/models-here.ts'
 import type { Session } from '../session.ts'
 
 /** In the order of the report. */
@@ -15,7 +17,10 @@ const CHECKS: Readonly<Record<string, Check>> = {
   socket,
   store,
   records,
+  models,
+  views,
   space,
+  leftovers,
   'file system': fileSystem,
   files: fileLimit,
   listeners,
@@ -52,7 +57,7 @@ export async function examine(session: Session): Promise<readonly Finding[]> {
     try {
       for (const found of await check(subject)) findings.push({ check: name, ...found })
     } catch (error) {
-      // A check that fails to run is a finding itself; the others continue.
+      // a check that fails to run is a finding itself; the others continue.
       findings.push({ check: name, level: 'warn', text: `cannot be checked: ${codeOf(error)}`, advice: 'report this' })
     }
   }
@@ -71,22 +76,32 @@ async function subjectOf(session: Session): Promise<DoctorInput> {
   }
   try {
     const status = await client.status()
-    return { ...subject, status, damaged: await damagedOf(session, status), silence: undefined }
+    const inventory = await client.models().catch(() => undefined)
+    return {
+      ...subject,
+      status,
+      damaged: damagedOf(status, inventory),
+      models: inventory === undefined ? [] : membersOf(inventory),
+      views: await client.views().catch(() => []),
+      silence: undefined
+    }
   } catch (error) {
     signal.throwIfAborted()
     return {
       ...subject,
       status: undefined,
       damaged: [],
+      models: [],
+      views: [],
       silence: error instanceof Error ? error.message : String(error)
     }
   }
 }
 
 /** The status has the records of some seconds ago, the list those of now. */
-async function damagedOf({ client }: Session, status: Status): Promise<DamagedRecord[]> {
-  const { damaged = [] } = await client.models().catch(() => ({ damaged: [] }))
-  return [...new Map([...(status.damaged ?? []), ...damaged].map((record) => [record.file, record])).values()]
+function damagedOf(status: Status, inventory: Inventory | undefined): DamagedRecord[] {
+  const all = [...(status.damaged ?? []), ...(inventory?.damaged ?? [])]
+  return [...new Map(all.map((record) => [record.file, record])).values()]
 }
 
 function tell(session: Session, findings: readonly Finding[]): void {

@@ -15,8 +15,8 @@ const NOT_RUNNABLE = 126
 const PASSED_ON: readonly NodeJS.Signals[] = ['SIGTERM', 'SIGHUP', 'SIGQUIT', 'SIGUSR1', 'SIGUSR2', 'SIGINT']
 
 /**
- * `svc exec REF[#FILE] -- CMD …`: runs a command with `{}`, `{mmproj}` and `{dir}` replaced by paths, and holds the
- * view meanwhile. Its exit code, or 128 plus the signal's number, becomes that of `svc`. @throws ChildEnded always,
+ * `svc exec REF[#FILE] -- CMD …`: runs a command with `{}`, `{mmproj}`, `{draft}` and `{dir}` replaced by paths, and
+ * holds the view meanwhile. Its exit code, or 128 plus the signal's number, becomes that of `svc`. @throws ChildEnded always,
  * after the command has run
  */
 export async function exec(session: Session, target: string, given: readonly string[]): Promise<void> {
@@ -33,12 +33,15 @@ async function runWith(
   file: string | undefined,
   words: readonly string[]
 ): Promise<never> {
-  const takesPath = words.some((word) => word.includes('{}'))
-  const path = takesPath || file !== undefined ? loadPath(view, file) : ''
-  const projector = words.some((word) => word.includes('{mmproj}')) ? loadPath(view, 'mmproj') : ''
-  const [program, ...args] = words.map((word) =>
-    word.replaceAll('{dir}', view.folder).replaceAll('{mmproj}', projector).replaceAll('{}', path)
-  )
+  const has = (mark: string): boolean => words.some((word) => word.includes(mark))
+  const paths: Readonly<Record<string, string>> = {
+    '{}': has('{}') || file !== undefined ? loadPath(view, file) : '',
+    '{mmproj}': has('{mmproj}') ? loadPath(view, 'mmproj') : '',
+    '{draft}': has('{draft}') ? loadPath(view, 'draft') : '',
+    '{dir}': view.folder
+  }
+  // in one pass, by a function: nothing in a path is a mark or a pattern such as $&
+  const [program, ...args] = words.map((word) => word.replace(/\{(?:|mmproj|draft|dir)\}/g, (mark) => paths[mark]!))
   const { env } = session.terminal
   const child = spawn(program!, args, { stdio: 'inherit', cwd: session.terminal.cwd, env: { ...process.env, ...env } })
   const release = passSignalsTo(child)
@@ -51,7 +54,7 @@ async function runWith(
   } catch (cause) {
     if (cause instanceof ChildEnded) throw cause
     const isAbsent = errnoOf(cause) === 'ENOENT'
-    session.terminal.stderr.write(`svc: ${program} ${isAbsent ? 'was not found' : 'cannot be run'}\n`)
+    session.terminal.stderr.line(`svc: ${program} ${isAbsent ? 'was not found' : 'cannot be run'}`)
     throw new ChildEnded(isAbsent ? NOT_FOUND : NOT_RUNNABLE)
   } finally {
     release()

@@ -1,17 +1,20 @@
-import { existsSync, statSync } from 'node:fs'
+import { existsSync, realpathSync, statSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { ClientError, type ImportBtBody, type ImportHfBody, type ImportPlan, type Job } from '@svc/client'
 import { tryParseTypedDigest } from '@svc/ref'
+import { repositoriesBelow, toolOfCache } from '@svc/view'
 import { CliError, usage } from '../errors.ts'
 import { follow } from '../follow.ts'
 import { count, formatBytes } from '../format.ts'
-import { escapeGlob } from '../hub/hub-origin.ts'
+import { globsOfFile, inAnyFolder, withShards } from '../hub/file-globs.ts'
 import { tryParseHubSource } from '../hub/hub-source.ts'
 import { thisMachine } from '../hub/machine.ts'
-import { adviceOf, artifactTable } from '../hub/plan-table.ts'
+import { adviceOf, artifactTable, quantsBySize, recommendedQuant } from '../hub/plan-table.ts'
+import { membersOf } from '../models/models-here.ts'
 import { importName } from '../models/reference.ts'
-import { chooseQuants } from '../questions/choose-quants.ts'
+import { chooseQuants, meaningQuants } from '../questions/choose-quants.ts'
 import { evictField, makingRoom } from '../questions/making-room.ts'
+import { canAsk } from '../questions/question.ts'
 import { type ReplaceField, replacingOnlyIfTold, tellReplaced } from '../questions/replacing.ts'
 import { settleOwnModels, tellShared, tellSharingOnce } from '../questions/sharing.ts'
 import type { Session } from '../session.ts'
@@ -23,6 +26,8 @@ export interface ImportOptions {
   readonly detach?: boolean
   readonly evict?: boolean
   readonly private?: boolean
+  /** Imports weights that no runtime can load, too. */
+  readonly force?: boolean
 }
 
 /** Options common to imports from disk, hub, catalog and OCI artifacts. */
@@ -35,14 +40,15 @@ export interface ChoiceOptions extends ImportOptions {
 }
 
 /** The options in the form of the API. Quants are normalized to our spelling unless names are to be kept. */
-export const choiceOf = ({ keepNames, quant, file, private: kept }: ChoiceOptions) => ({
+export const choiceOf = ({ keepNames, quant, file, private: kept, force }: ChoiceOptions) => ({
   ...(keepNames !== true && { names: 'normalized' as const }),
   ...(quant !== undefined && { quants: quant.split(',').filter((each) => each !== '') }),
-  ...(file !== undefined && { files: [...file] }),
-  ...(kept === true && { private: true })
+  ...(file !== undefined && { files: file.map(inAnyFolder) }),
+  ...(kept === true && { private: true }),
+  ...(force !== true && { malformed: 'refuse' as const })
 })
 
-/** In the form of the API: one projector unless the user says otherwise, or names files. */
+/** In the form of the API: one projector and one draft head unless the user says otherwise, or names files. */
 export function auxOf({ aux, file }: ChoiceOptions): Pick<ImportHfBody, 'aux'> {
   if (aux === undefined) return file === undefined ? { aux: ['one'] } : {}
   if (aux === 'all' || aux === 'none') return { aux }
@@ -50,25 +56,76 @@ export function auxOf({ aux, file }: ChoiceOptions): Pick<ImportHfBody, 'aux'> {
     .toLowerCase()
     .split(',')
     .filter((word) => word !== '')
-  // an importance matrix is no choice among projectors
-  return { aux: words.every((word) => word === 'imatrix') ? ['one', ...words] : words }
+  // other words choose neither among projectors nor among draft heads: the nearest come
+  const isDraft = (word: string): boolean => word === 'draft' || word.startsWith('draft:')
+  const isProjector = (word: string): boolean => !isDraft(word) && word !== 'imatrix' && word !== 'lora'
+  const more = [...(words.some(isProjector) ? [] : ['mmproj']), ...(words.some(isDraft) ? [] : ['draft'])]
+  return { aux: words.includes('one') ? words : [...more, ...words] }
 }
 
 export interface LocalOptions extends ChoiceOptions {
   readonly companions?: 'loaders' | 'all'
+  /** Makes one model of a folder that holds several. */
+  readonly oneModel?: boolean
 }
 
 /** `svc import local PATH… --as ns/name` */
 export async function importLocal(session: Session, paths: readonly string[], options: LocalOptions): Promise<void> {
-  const absolute = paths.map((path) => resolve(session.terminal.cwd, path))
+  const absolute = withShards(paths.map((path) => resolve(session.terminal.cwd, path)))
+  if (options.oneModel !== true) for (const path of absolute) await requireOneModel(path)
   const as = importName(options.as, absolute[0]!)
   const sharedFrom = options.private === true ? undefined : await settleOwnModels(session)
   const { companions } = options
   // a caller that names each file has chosen
   const aux = options.aux === undefined && absolute.every(isFile) ? {} : auxOf(options)
   const body = { paths: absolute, as, ...choiceOf(options), ...aux, ...(companions !== undefined && { companions }) }
-  await finishImport(session, (field) => session.client.importLocal({ ...body, ...field }), options)
+  const start = (field: ReplaceField): Promise<Job> =>
+    meaningQuants(body, (given) => session.client.importLocal({ ...given, ...field })).catch((error: unknown) => {
+      throw linkRefused(error, absolute) ?? error
+    })
+  await finishImport(session, start, options)
   if (sharedFrom !== undefined) tellShared(session, as, sharedFrom)
+}
+
+/** @throws CliError for the cache of a tool, or a folder of several repositories, which would become one model */
+async function requireOneModel(path: string): Promise<void> {
+  const tool = await toolOfCache(path)
+  if (tool !== 'dir')
+    throw usage(`${path} is a cache of ${tool}`, `svc adopt ${path} imports its models, each by its name`)
+  const folders = await repositoriesBelow(path)
+  if (folders.length === 0) return
+  const named = folders.slice(0, 3).join(', ') + (folders.length > 3 ? ', …' : '')
+  throw new CliError(
+    'usage',
+    `${path} holds ${folders.length} models (${named}), which this import would merge into one`,
+    {
+      hint: `svc adopt ${path} imports each under its own name; --one-model imports the folder as one`
+    }
+  )
+}
+
+/** The refusal of a symbolic link, with what to do instead. */
+function linkRefused(error: unknown, paths: readonly string[]): CliError | undefined {
+  if (!(error instanceof ClientError) || error.code !== 'E_SOURCE_NOT_REGULAR') return undefined
+  const { code, message } = error
+  const snapshot = paths.find((path) => /\/models--[^/]+(?:\/|$)/.test(path))
+  const linked = paths.find((path) => realPath(path) !== path)
+  const hint =
+    snapshot !== undefined
+      ? `svc adopt ${/^.*\/models--[^/]+(?:\/snapshots\/[^/]+)?/.exec(snapshot)![0]} reads it where it is, and svc adopt hf the whole cache`
+      : linked !== undefined
+        ? `svc import local ${realPath(linked)} --as ns/name, the path behind the link`
+        : `svc adopt ${paths[0]} follows links that stay in the folder; else name the files behind the links`
+  return new CliError('usage', message, { code, hint, cause: error })
+}
+
+/** With all links resolved, if it exists. */
+function realPath(path: string): string {
+  try {
+    return realpathSync(path)
+  } catch {
+    return path
+  }
 }
 
 const isFile = (path: string): boolean => statSync(path, { throwIfNoEntry: false })?.isFile() === true
@@ -110,7 +167,7 @@ export async function importHf(session: Session, text: string, options: HfOption
       hint: 'svc import hf Qwen/Qwen3-0.6B-GGUF:Q8_0; import your own files with svc import local'
     })
   const { repo, quant } = source
-  const file = options.file ?? (source.file === undefined ? undefined : [escapeGlob(source.file)])
+  const file = options.file ?? (source.file === undefined ? undefined : globsOfFile(source.file))
   const { revision = source.revision, as, all } = options
   const choice = { ...options, ...(file !== undefined && { file }), ...(quant !== undefined && { quant }) }
   const body: ImportHfBody = {
@@ -121,14 +178,22 @@ export async function importHf(session: Session, text: string, options: HfOption
     ...(as !== undefined && { as: importName(as, repo) })
   }
   if (options.dryRun === true) {
-    const plan = await askingHub(session, body, session.client.planHf(body))
+    const plan = await askingHub(
+      session,
+      body,
+      meaningQuants(body, (given) => session.client.planHf(given))
+    )
     return session.json ? session.document(plan) : printPlan(session, plan)
   }
   const isChosen = quant !== undefined || file !== undefined || all === true
   const { warnings, ...chosen } = isChosen ? { ...body, warnings: [] } : await choose(session, body)
   if (options.private !== true) await tellSharingOnce(session)
   const start = (field: ReplaceField): Promise<Job> =>
-    askingHub(session, chosen, session.client.importHf({ ...chosen, ...field }))
+    askingHub(
+      session,
+      chosen,
+      meaningQuants(chosen, (given) => session.client.importHf({ ...given, ...field }))
+    )
   await finishImport(session, start, options, warnings)
 }
 
@@ -157,8 +222,12 @@ async function choose(session: Session, body: ImportHfBody): Promise<ImportHfBod
   const chosen = await chooseQuants(session, {
     what: plan.repo,
     command: 'svc import hf',
-    names: plan.quants,
-    table: [...artifactTable(sized, machine), ...(advice === undefined ? [] : [advice])],
+    names: quantsBySize(sized),
+    recommended: recommendedQuant(sized, machine),
+    table: [
+      ...artifactTable(sized, machine, { isNumbered: canAsk(session) }),
+      ...(advice === undefined ? [] : [advice])
+    ],
     all: `--all for ${formatBytes(plan.totals.fetchBytes)}`
   })
   return chosen === undefined ? pinned : { ...pinned, quants: [...chosen] }
@@ -242,10 +311,16 @@ export async function finishImport(
     return session.note(`watch it with: svc jobs ${job.id} --follow`)
   }
   const warned = new Set(told)
+  const before = session.json ? [] : membersOf(await session.client.models())
   const done = await replacingOnlyIfTold(session, options, async (field) =>
     makingRoom(session, options, async (more) => follow(session, await start({ ...field, ...more }), { warned }))
   )
-  if (!session.json) printImport(session, done, warned)
+  if (session.json) return
+  printImport(session, done, warned)
+  const refs = done.result?.quants?.map((quant) => `${done.as}:${quant}`) ?? []
+  const wasHere = (ref: string, i: number): boolean =>
+    before.some((member) => member.ref === ref && member.complete && member.manifest === done.result!.manifests[i])
+  if (refs.length > 0 && refs.every(wasHere)) session.note('it was here already, and is the same')
 }
 
 /** Prints the result of a finished import as references for the next command. */

@@ -1,7 +1,9 @@
 import type { Inventory, ModelMember } from '@svc/client'
+import { tryParseByteSize } from '@svc/client/protocol'
 import { CliError, usage } from '../errors.ts'
 import { count, formatBytes, formatSince } from '../format.ts'
 import { membersOf, repositoryIn, type StoredMember } from '../models/models-here.ts'
+import { olderVersions } from '../models/older-versions.ts'
 import { unknownRepository } from '../models/unknown-here.ts'
 import type { Session } from '../session.ts'
 
@@ -51,7 +53,8 @@ export async function ls(session: Session, text: string | undefined, options: Ls
       damaged: [...broken, ...(inventory.damaged ?? [])]
     })
   tellDamaged(session, inventory)
-  if (lines.length === 0 && broken.length === 0) {
+  const older = tests.length > 0 ? [] : (await olderVersions(session, inventory)).filter(({ ref }) => isWanted(ref))
+  if (lines.length + broken.length + older.length === 0) {
     if (all.length > 0) return session.note(`none of the ${count(all.length, 'model')} here matches`)
     return session.note(
       'no models yet; import one with: svc import hf ORG/NAME, svc import local PATH --as ns/name, or svc adopt'
@@ -66,10 +69,11 @@ export async function ls(session: Session, text: string | undefined, options: Ls
     formatSince(line.lastUsedAt, session.clock.now()),
     tagsOf(line.repo).join(', ')
   ])
+  for (const { ref, sizeBytes } of older) rows.push([ref, formatBytes(sizeBytes), 'kept by an upgrade', '', '', '', ''])
   for (const { ref, what } of broken) rows.push([ref, '', `DAMAGED: ${what}`, '', '', '', ''])
   const head = ['MODEL', 'SIZE', 'STATE', 'SHARED', 'IMPORTED', 'USED', rows.some((row) => row[6]) ? 'TAGS' : '']
-  const { isTTY, columns } = session.terminal.stdout
-  session.table(fitted([head, ...rows], isTTY === true ? columns : undefined))
+  const { isTerminal, columns } = session.terminal.stdout
+  session.table(fitted([head, ...rows], isTerminal ? columns : undefined))
 }
 
 /** Names are not cut below this width while other columns could go instead. */
@@ -95,7 +99,7 @@ function fitted(table: readonly (readonly string[])[], columns = Infinity): (rea
 }
 
 /** Of `DAMAGED, 3.0 GiB missing` and `3.0 GiB missing`: the word that counts. */
-const firstWord = (state: string): string => /^[A-Z]+(?=[,:])|\S*$/.exec(state)![0]
+const firstWord = (state: string): string => /^[A-Z ]+(?=[,:]|$)|\S*$/.exec(state)![0]
 
 /** `some-org/some-...:q4_k_m`: the quant stays whole. */
 function cutName(name: string, columns: number): string {
@@ -112,9 +116,9 @@ function formatOf(session: Session, format: string | undefined): string {
   return format ?? (session.quiet ? 'ids' : 'table')
 }
 
-function stateOf({ complete, away, damaged, missingBytes = 0, newer, pinned }: ModelMember): string {
+function stateOf({ complete, away, damaged, malformed, missingBytes = 0, newer, pinned }: ModelMember): string {
   const more = `${newer === undefined ? '' : ', newer at the hub'}${pinned === true ? ', pinned' : ''}`
-  if (complete) return `complete${more}`
+  if (complete) return `${malformed === undefined ? 'complete' : 'NOT A MODEL'}${more}`
   if (away === true && damaged !== true) return `away${more}`
   return `${damaged === true ? 'DAMAGED, ' : ''}${formatBytes(missingBytes)} missing`
 }
@@ -146,19 +150,8 @@ const WORDS: ReadonlyMap<string, (line: ListedMember) => boolean> = new Map([
   ['incomplete', ({ complete }) => !complete],
   ['away', ({ away }) => away === true],
   ['damaged', ({ damaged }) => damaged === true],
+  ['malformed', ({ malformed }) => malformed !== undefined],
   ['private', (line) => line.private]
-])
-const SIZES: ReadonlyMap<string, number> = new Map([
-  ['', 1],
-  ['b', 1],
-  ['kb', 1e3],
-  ['mb', 1e6],
-  ['gb', 1e9],
-  ['tb', 1e12],
-  ['kib', 2 ** 10],
-  ['mib', 2 ** 20],
-  ['gib', 2 ** 30],
-  ['tib', 2 ** 40]
 ])
 const SPANS: ReadonlyMap<string, number> = new Map([
   ['s', 1],
@@ -173,10 +166,10 @@ function filterOf(text: string, nowMs: number): (line: ListedMember) => boolean 
   const word = WORDS.get(text)
   if (word !== undefined) return word
   const [, field = '', sign, number, unit = ''] = FILTER.exec(text.toLowerCase()) ?? []
-  const scale = (field === 'size' ? SIZES : SPANS).get(unit)
-  if (scale === undefined)
+  const scale = SPANS.get(unit)
+  const bound = field === 'size' ? tryParseByteSize(`${number}${unit}`) : scale && Number(number) * scale
+  if (bound === undefined)
     throw usage(`"${text}" is not a filter`, "--filter 'size>1GB', 'used>30d', 'imported<7d' or damaged")
-  const bound = Number(number) * scale
   return (line) => {
     const at = field === 'used' ? line.lastUsedAt : line.importedAt
     const ageSeconds = at === undefined ? Number.POSITIVE_INFINITY : (nowMs - Date.parse(at)) / 1000

@@ -5,12 +5,12 @@ import { follow, StalledError } from '../follow.ts'
 import { count, formatBytes, formatSince, formatTime } from '../format.ts'
 import { type HubOrigin, hubOrigin, importAgain } from '../hub/hub-origin.ts'
 import { tryParseHubAddress, tryParseHubSource } from '../hub/hub-source.ts'
-import { membersOf } from '../models/models-here.ts'
-import { canonicalRef, refsOf, shortRef } from '../models/reference.ts'
+import { membersOf, repositoryIn } from '../models/models-here.ts'
+import { canonicalRef, fullName, nameHere, refsOf, shortRef } from '../models/reference.ts'
 import { subjectOf } from '../progress.ts'
 import { type EvictField, makingRoom } from '../questions/making-room.ts'
 import type { Session } from '../session.ts'
-import { importByName, printImport } from './imports.ts'
+import { importByName, importHf, printImport } from './imports.ts'
 import { printHurt, secondsOf } from './remove.ts'
 
 /** `svc jobs [ID] [--follow]`; --follow without an id follows the newest running job. */
@@ -121,6 +121,7 @@ function finishJob(session: Session, job: Job, warned: ReadonlySet<string>): voi
 export interface PullOptions {
   readonly wait?: string
   readonly evict?: boolean
+  readonly force?: boolean
 }
 
 /** When peers send nothing for this long, a model from the hub is imported from there again. */
@@ -130,9 +131,13 @@ const PEERS_SECONDS = '15s'
  * `svc pull REF [--wait TIME]`: fetches missing weights from the hub if they came from there, and the rest from peers.
  * The hub lacks files that an import makes, such as a tokenizer.tar: if no peer sends one, the import runs again.
  */
-export async function pull(session: Session, text: string, options: PullOptions): Promise<void> {
+export async function pull(session: Session, typed: string, options: PullOptions): Promise<void> {
   const { wait, ...more } = options
+  // an address of the hub is imported again, since it may have another commit
+  const text = tryParseHubAddress(typed) === undefined ? await nameHere(session, typed) : typed
   if (await isOnlyOnHub(session, text)) return importByName(session, text, more)
+  const other = await quantOnHub(session, text)
+  if (other !== undefined) return importHf(session, other.source, { ...more, as: other.as })
   const ref = await canonicalRef(session, text)
   await makingRoom(session, options, (field) => pullMissing(session, ref, wait ?? PEERS_SECONDS, field))
 }
@@ -192,6 +197,18 @@ async function isOnlyOnHub(session: Session, text: string): Promise<boolean> {
   return isAddress || !namespaces.some(({ ns, name }) => (repo.includes('/') ? `${ns}/${name}` : name) === repo)
 }
 
+/** Where a quant that is not here may be found: in the repository of the hub that the others came from. */
+async function quantOnHub(
+  session: Session,
+  text: string
+): Promise<{ readonly source: string; readonly as: string } | undefined> {
+  const [, as = '', quant = ''] = /^(?:svc:\/\/\/)?([^:@+#]+):([^:@+#]+)$/.exec(await fullName(session, text)) ?? []
+  const entry = repositoryIn(await session.client.models(), as.toLowerCase())
+  if (entry === undefined || entry.quants.some((each) => each.startsWith(quant.toLowerCase()))) return undefined
+  const repo = entry.members.find(({ origin }) => origin?.kind === 'hf')?.origin?.repo
+  return repo === undefined ? undefined : { source: `${repo}:${quant}`, as: as.toLowerCase() }
+}
+
 /** Whether the artifact's manifest is absent, so that only its digest is known. */
 async function isUnknown({ client }: Session, { manifest }: Job): Promise<boolean> {
   if (manifest === undefined) return false
@@ -232,14 +249,21 @@ export async function verify(session: Session, text: string | undefined): Promis
   try {
     const job = await follow(session, started)
     if (session.json) return
-    const what = isAll ? count(membersOf(await session.client.models()).length, 'model') : (digest ?? shortRef(target))
-    session.print(`${what} verified, ${formatBytes(job.bytesTotal ?? 0)}: all good`)
+    const members = membersOf(await session.client.models())
+    const what = isAll ? count(members.length, 'model') : (digest ?? shortRef(target))
+    const unusable = members.filter(({ ref, malformed }) => malformed && (isAll || `svc:///${ref}` === target))
+    const verdict = unusable.length === 0 ? 'all good' : 'all bytes are right'
+    session.print(`${what} verified, ${formatBytes(job.bytesTotal ?? 0)}: ${verdict}`)
+    for (const { ref, malformed = [] } of unusable) session.print(notAModel(ref, malformed))
   } catch (error) {
     if (!(error instanceof CliError) || error.code !== 'E_VERIFY_FAILED') throw error
     if (!session.json) await printHurt(session, await session.client.job(started.id))
     throw error
   }
 }
+
+const notAModel = (ref: string, files: readonly string[]): string =>
+  `${ref} is no model: no runtime can load ${files.join(', ')}`
 
 export const fsck = (session: Session): Promise<void> => verify(session, 'all')
 

@@ -1,24 +1,56 @@
-import { mkdir, rm } from 'node:fs/promises'
+import { mkdir, readFile, rm } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import type { Readable } from 'node:stream'
 import { hubTokenFile } from '@svc/client/protocol'
 import { ifAbsent } from '@svc/internal-errors'
 import { nodeFilePort, replaceFile } from '@svc/internal-files'
 import { CliError, usage } from '../errors.ts'
-import { canAsk } from '../questions/question.ts'
+import { canAsk, saysYes } from '../questions/question.ts'
 import type { Session } from '../session.ts'
 
-/** `svc login hf`: stores a token in the file of the hub's own client, which the daemon reads at each import. */
-export async function login(session: Session): Promise<void> {
+interface LoginOptions {
+  /** Replaces a token that another tool may have stored. */
+  readonly replace?: boolean
+  /** False stores the token without asking the hub. */
+  readonly check?: boolean
+}
+
+/**
+ * `svc login hf`: stores a token in the file of the hub's own client, which the daemon reads at each import. Stores none
+ * that the hub rejects, and replaces another one only if told.
+ */
+export async function login(session: Session, _hub: string, { replace, check }: LoginOptions): Promise<void> {
   const file = fileOf(session)
   const token = (await (canAsk(session) ? hidden(session, 'Token of the hub: ') : firstLine(session))).trim()
   if (!/^[\x21-\x7e]{1,4000}$/.test(token))
     throw usage('the input is not a token', 'paste one line from Settings, Access Tokens of the hub')
+  const account = check === false ? undefined : await session.client.hubAccount({ token })
+  if (replace !== true) await requireReplacing(session, file, token)
   await mkdir(dirname(file), { recursive: true, mode: 0o700 })
   await replaceFile(nodeFilePort, file, Buffer.from(token))
-  if (session.json) return session.document({ file })
-  session.note(`stored in ${file}; the daemon reads it at the next import`)
+  if (session.json) return session.document({ ...account, file })
+  session.note(`stored in ${file}${account?.name === undefined ? '' : `: the token of ${account.name}`}`)
+  if (account?.variable !== undefined)
+    session.note(`warning: the daemon uses ${account.variable} of its environment instead, until that is unset`)
+  else if (account !== undefined && account.file !== file)
+    session.note(`warning: the daemon does not read that file, but ${account.file ?? 'only SVC_HF_TOKEN'}`)
+  else session.note('the daemon reads it at the next import')
 }
+
+/** @throws CliError unless the file has no other token, or a person lets it go */
+async function requireReplacing(session: Session, file: string, token: string): Promise<void> {
+  const before = (await ifAbsentText(file))?.trim() ?? ''
+  if (before === '' || before === token) return
+  const what = `${file} has another token, which the hub's own client uses as well`
+  if (canAsk(session) && (await saysYes(session, `${what}. Replace it? `))) return
+  throw new CliError('usage', `${what}; it was not replaced`, {
+    hint: 'svc login hf --replace, or SVC_HF_TOKEN in the environment of the daemon'
+  })
+}
+
+/** The text of a file; undefined if there is none. @throws the error of the disk */
+const ifAbsentText = (file: string): Promise<string | undefined> =>
+  readFile(file, 'latin1').catch((error: unknown) => void ifAbsent(error))
 
 export async function logout(session: Session): Promise<void> {
   const file = fileOf(session)
@@ -47,20 +79,27 @@ type RawInput = Readable & { setRawMode?(isRaw: boolean): unknown }
 /** Asks without showing what is typed. @throws CliError with exit code 130 on Ctrl-C */
 async function hidden({ terminal }: Session, question: string): Promise<string> {
   const stdin: RawInput = terminal.stdin!
-  terminal.stderr.write(question)
+  terminal.stderr.question(question)
   stdin.setRawMode?.(true)
   let typed = ''
   try {
-    for await (const chunk of stdin)
-      for (const key of String(chunk)) {
-        if (key === '\r' || key === '\n' || key === '\u0004') return typed
+    for await (const chunk of stdin.iterator({ destroyOnReturn: false })) {
+      const keys = [...String(chunk)]
+      for (const [i, key] of keys.entries()) {
+        if (key === '\r' || key === '\n' || key === '\u0004') {
+          // the answer to the next question may have arrived already
+          const rest = keys.slice(i + 1).join('')
+          if (rest !== '') stdin.unshift(rest)
+          return typed
+        }
         if (key === '\u0003')
           throw new CliError('interrupted', 'interrupted; nothing was stored', { code: 'E_INTERRUPTED' })
         typed = key === '\u007f' || key === '\b' ? typed.slice(0, -1) : typed + key
       }
+    }
     return typed
   } finally {
     stdin.setRawMode?.(false)
-    terminal.stderr.write('\n')
+    terminal.stderr.line()
   }
 }

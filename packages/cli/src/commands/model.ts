@@ -1,9 +1,10 @@
 import type { OpenCompanions, OpenFile, OpenResult } from '@svc/client'
 import { formatShortRef, parseRef } from '@svc/ref'
+import { componentOf } from '@svc/view'
 import { usage } from '../errors.ts'
 import { count, formatBytes, shortDigest } from '../format.ts'
-import { readManifestBlob } from '../models/documents.ts'
-import { repositoryIn } from '../models/models-here.ts'
+import { jsonDocument, readManifestBlob } from '../models/documents.ts'
+import { membersOf, repositoryIn } from '../models/models-here.ts'
 import { asRepo, canonicalRef, fullName, shortRef } from '../models/reference.ts'
 import type { Session } from '../session.ts'
 import { showRepo } from './inventory.ts'
@@ -42,12 +43,13 @@ export async function show(
   const sizeBytes = files.reduce((sum, file) => sum + file.size, 0)
   const facts: string[][] = [['  manifest', result.manifestDigest]]
   for (const [key, label] of LABELS) if (annotations[key] !== undefined) facts.push([`  ${label}`, annotations[key]])
+  facts.push(...(await modelFacts(session, result)))
   facts.push(['  files', `${files.length}, ${formatBytes(sizeBytes)}`])
   session.table(facts)
   if (!session.quiet) {
     const rows = files.map((file) => [
       `    ${file.name}`,
-      file.role === undefined ? (file.kind ?? '') : `${file.kind} (${file.role})`,
+      kindOf(file),
       formatBytes(file.size),
       shortDigest(file.digest)
     ])
@@ -57,7 +59,32 @@ export async function show(
       session.print(`  companions are not here; fetch them with: svc companions ${shortRef(result.ref)}`)
   }
   for (const warning of result.companions?.warnings ?? []) session.note(warning)
+  await printMalformed(session, result.manifestDigest)
   printMissing(session, result, all)
+}
+
+/** What the model config and the files say of the model: architecture, context, chat template. */
+async function modelFacts({ client }: Session, result: OpenResult): Promise<string[][]> {
+  const files = namedFiles(result)
+  const config = files.find(({ kind }) => kind === 'config')
+  const read = config && (await jsonDocument(client, config.digest).catch(() => undefined))
+  const { family, contextLength } = (read ?? {}) as { readonly family?: string; readonly contextLength?: number }
+  const template = files.find(({ kind }) => kind === 'chat-template')
+  return [
+    ...(family === undefined ? [] : [['  architecture', family]]),
+    ...(contextLength === undefined ? [] : [['  context', count(contextLength, 'token')]]),
+    ...(template === undefined ? [] : [['  template', template.name!]])
+  ]
+}
+
+/** Of a file, with its role, or the component that it holds. */
+function kindOf({ name = '', kind, role = componentOf({ name, kind }) }: OpenFile): string {
+  return role === undefined ? (kind ?? '') : `${kind} (${role})`
+}
+
+async function printMalformed(session: Session, digest: string): Promise<void> {
+  const here = membersOf(await session.client.models()).find(({ manifest }) => manifest === digest)
+  if (here?.malformed !== undefined) session.print(`  NOT A MODEL: no runtime can load ${here.malformed.join(', ')}`)
 }
 
 /** @param files of the manifest, with those that are not here */

@@ -6,12 +6,20 @@ import type { Session } from '../session.ts'
 import { runningVersion } from '../versions.ts'
 
 /** `svc move DIR` runs `svcd move DIR`. A running daemon may be fetching, so it is not stopped. @throws CliError */
-export async function move(session: Session, dir: string, options: { readonly svcd?: string }): Promise<void> {
+export async function move(
+  session: Session,
+  dir: string,
+  options: { readonly svcd?: string; readonly new?: boolean }
+): Promise<void> {
   await refuseBesideDaemon(session)
-  await runDaemonCommand(session, ['move', resolve(session.terminal.cwd, dir)], {
-    svcd: options.svcd,
-    otherwise: 'the store was not moved; the old one stays in use'
-  })
+  await runDaemonCommand(
+    session,
+    ['move', resolve(session.terminal.cwd, dir), ...(options.new === true ? ['--new'] : [])],
+    {
+      svcd: options.svcd,
+      otherwise: 'the store was not moved; the old one stays in use'
+    }
+  )
 }
 
 async function refuseBesideDaemon({ client, terminal, signal }: Session): Promise<void> {

@@ -1,6 +1,7 @@
 import { ClientError, type ImportHfBody, type OutdatedModel } from '@svc/client'
 import { CliError, jobFailure, usage } from '../errors.ts'
 import { count, formatBytes } from '../format.ts'
+import { olderViews } from '../models/older-views.ts'
 import { refsOf } from '../models/reference.ts'
 import { reportOf } from '../report.ts'
 import type { Session } from '../session.ts'
@@ -71,10 +72,17 @@ export async function upgrade(session: Session, texts: readonly string[], option
   if (bodies.length === 0 && session.json) session.document({ models })
   else if (bodies.length === 0 && barred.length === 0) session.note('nothing newer')
   const failures = await upgradeEach(session, bodies, models, options)
+  if (bodies.length > failures.length) await tellOlderViews(session)
   for (const { ref, status, reason = '' } of barred) session.note(`${ref} is ${status}: ${reason}`)
   if (barred.length + failures.length === 0) return
   const exit = barred.length > 0 ? 'source' : reportOf(failures[0]).exit
   throw new CliError(exit, `${count(barred.length + failures.length, 'model')} could not be upgraded`)
+}
+
+async function tellOlderViews(session: Session): Promise<void> {
+  const older = await olderViews(session)
+  for (const { view, newer } of older) session.note(`${view.path} still shows the older version of ${newer.ref}`)
+  if (older.length > 0) session.note('svc view --refresh moves these views')
 }
 
 /** @returns the failures, which do not stop the others */
@@ -107,7 +115,10 @@ async function upgradeOne(
   const as = body.as!
   const movedTo = models.find(({ upgrade }) => upgrade?.as === as)?.movedTo
   try {
-    await finishImport(session, (field) => session.client.importHf({ ...body, ...field }), { ...options, as })
+    await finishImport(session, (field) => session.client.importHf({ ...body, malformed: 'refuse', ...field }), {
+      ...options,
+      as
+    })
   } catch (error) {
     if (movedTo === undefined || !(error instanceof CliError) || error.code !== 'E_NAME_TAKEN') throw error
     const { exit, code, candidates } = error

@@ -2,13 +2,15 @@ import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
 import type { ImportOciBody } from '@svc/client'
 import type { OciManifest, PackedImage } from '@svc/oci'
+import { formatRepoId, isQuant, isReservedNamespace, tryParseRepoId } from '@svc/ref'
 import { CliError, usage } from '../errors.ts'
 import { withProgress } from '../follow.ts'
-import { count, formatBytes } from '../format.ts'
+import { count, formatBytes, shellWord } from '../format.ts'
 import { withOci } from '../libraries.ts'
 import { membersOf } from '../models/models-here.ts'
+import { rememberPacked, wasPackedHere } from '../models/packed-here.ts'
 import { type PackOptions, packView, withModelsToPack } from '../models/packing.ts'
-import { importName } from '../models/reference.ts'
+import { importName, nameNeeded } from '../models/reference.ts'
 import type { Shown } from '../progress.ts'
 import { asking, canAsk } from '../questions/question.ts'
 import { requireConsent } from '../questions/replacing.ts'
@@ -32,13 +34,18 @@ export async function exportOci(session: Session, words: readonly string[], opti
       await transferred(session, subject, (onBytes) => write(place, all, { signal: session.signal, onBytes }))
     })
   )
+  await rememberPacked(
+    session.terminal.env,
+    images.map(({ manifest: { digest } }) => digest)
+  )
   if (session.json) {
     const manifests = images.map(({ ref, manifest: { digest } }) => ({ ref, digest }))
     return session.document({ path: place, manifests })
   }
   session.print(place)
   for (const { ref, manifest } of images) session.note(`${ref ?? 'a model'} is ${manifest.digest} there`)
-  session.note(`import it elsewhere with: svc import oci ${target}`)
+  const models = images.map(({ ref, manifest: { digest } }) => ({ name: ref?.split(':')[0], digest }))
+  session.note(`import it elsewhere with: ${importCommands(target, models)}`)
 }
 
 export interface PushCommandOptions extends PackOptions {
@@ -67,6 +74,7 @@ export async function push(session: Session, text: string, image: string, option
             onWaiting: (message) => session.note(message)
           })
         )
+        await rememberPacked(session.terminal.env, [pushed.digest])
         if (session.json) return session.document({ image: name, ...pushed })
         session.print(`${name}@${pushed.digest}`)
         session.note(`sent ${formatBytes(pushed.sentBytes)}; ${formatBytes(pushed.presentBytes)} were there`)
@@ -101,18 +109,18 @@ export interface ImportOciOptions extends ChoiceOptions {
 
 /** `svc import oci DIR|FILE.tar|registry/name:tag [--as ns/name] [--tag TAG]` */
 export async function importOci(session: Session, source: string, options: ImportOciOptions): Promise<void> {
-  const found = await look(session, source, options)
-  const replace = options.replace === true || (await mayTakeTheNames(session, found, options.as))
-  for (const { ref, body } of found) {
-    const as =
-      options.as === undefined
-        ? (ref?.split(':')[0] ?? (await askName(session, source)))
-        : importName(options.as, source)
+  const named = await withNames(session, source, await look(session, source, options), options.as)
+  const replace = options.replace === true || (await mayTakeTheNames(session, named))
+  for (const { as, claim, body } of named) {
     const { names: _, ...choice } = choiceOf(options)
-    // our own artifacts have the names of a manifest, those of others need to be normalized
-    const names = ref === undefined && options.keepNames !== true ? { names: 'normalized' as const } : {}
+    // what svc packed has the names of a manifest, what others packed needs to be normalized
+    const names = claim === undefined && options.keepNames !== true ? { names: 'normalized' as const } : {}
     const whole = { ...body, as, ...choice, ...names }
-    await finishImport(session, (field) => session.client.importOci({ ...whole, ...field }), { ...options, replace })
+    await finishImport(session, (field) => session.client.importOci({ ...whole, ...field }), {
+      ...options,
+      as,
+      replace
+    })
   }
 }
 
@@ -120,29 +128,31 @@ export async function importOci(session: Session, source: string, options: Impor
  * Asks, before anything is fetched, whether a model may take its name from another one. The annotations may be wrong:
  * the daemon decides when it has the files. @throws CliError `E_NAME_TAKEN`
  */
-async function mayTakeTheNames(
-  session: Session,
-  found: readonly FoundArtifact[],
-  as: string | undefined
-): Promise<boolean> {
+async function mayTakeTheNames(session: Session, named: readonly ArtifactToImport[]): Promise<boolean> {
   const members = membersOf(await session.client.models())
-  const refs: string[] = []
-  for (const { ref, pin } of found) {
-    const [own, quant] = ref?.split(':') ?? []
-    const name = as ?? own
-    const taken = members.find((member) => member.ref === `${name}:${quant}`)
-    if (taken !== undefined && pin !== undefined && taken.manifest !== pin) refs.push(`${name}:${quant}`)
-  }
-  if (refs.length === 0) return false
-  await requireConsent(session, refs, as)
+  const taken = named.filter(({ as, claim, pin }) => {
+    const here = members.find((member) => member.ref === `${as}:${claim?.quant}`)
+    return here !== undefined && pin !== undefined && here.manifest !== pin
+  })
+  if (taken.length === 0) return false
+  const refs = taken.map(({ as, claim }) => `${as}:${claim?.quant}`)
+  await requireConsent(session, refs, taken.length === 1 ? taken[0]!.as : undefined)
   return true
 }
 
 interface FoundArtifact {
-  readonly ref: string | undefined
+  /** The name and quant that it says it has; undefined if it says none that a model can have. */
+  readonly claim: { readonly name: string; readonly quant: string } | undefined
   /** The manifest that it says it was packed from. */
   readonly pin: string | undefined
+  /** Of its OCI manifest. */
+  readonly digest: string
   readonly body: Omit<ImportOciBody, 'as'>
+}
+
+interface ArtifactToImport extends FoundArtifact {
+  /** The name to keep it under: the owner's word. */
+  readonly as: string
 }
 
 /** The images at a source: an existing path, or else a reference to a registry. */
@@ -153,8 +163,8 @@ async function look(
 ): Promise<readonly FoundArtifact[]> {
   const path = resolve(session.terminal.cwd, source)
   return withOci(session, async (oci) => {
-    const namesOf = ({ annotations }: OciManifest): Pick<FoundArtifact, 'ref' | 'pin'> => ({
-      ref: annotations[oci.REF_ANNOTATION],
+    const saidBy = ({ annotations }: OciManifest): Pick<FoundArtifact, 'claim' | 'pin'> => ({
+      claim: claimOf(annotations[oci.REF_ANNOTATION]),
       pin: annotations[oci.PIN_ANNOTATION]
     })
     if (!existsSync(path)) {
@@ -163,10 +173,12 @@ async function look(
         throw new CliError('notFound', `${source} is not a file, a folder or a registry/name:tag`)
       const repository = new oci.Repository(reference, { userAgent: 'svc', plainHttp })
       try {
-        const { bytes, mediaType } = await repository.manifest(reference.digest ?? reference.tag, session)
-        const unnamed = { ref: undefined, pin: undefined }
-        const own = mediaType === oci.INDEX_TYPE ? unnamed : namesOf(oci.parseOciManifest(bytes))
-        return [{ ...own, body: { image: source, ...(plainHttp === true && { plainHttp }) } }]
+        const { bytes, mediaType, digest } = await repository.manifest(reference.digest ?? reference.tag, session)
+        const said =
+          mediaType === oci.INDEX_TYPE ? { claim: undefined, pin: undefined } : saidBy(oci.parseOciManifest(bytes))
+        // by digest: what was looked at is what is fetched
+        const image = oci.formatRegistryReference({ ...reference, digest })
+        return [{ ...said, digest, body: { image, ...(plainHttp === true && { plainHttp }) } }]
       } finally {
         await repository.close()
       }
@@ -176,8 +188,9 @@ async function look(
     const found: FoundArtifact[] = []
     for (const descriptor of chosen) {
       if (descriptor.mediaType !== oci.MANIFEST_TYPE) continue
-      const own = namesOf(oci.parseOciManifest(await layout.document(descriptor)))
-      found.push({ ...own, body: { path, manifest: descriptor.digest } })
+      const { digest } = descriptor
+      const said = saidBy(oci.parseOciManifest(await layout.document(descriptor)))
+      found.push({ ...said, digest, body: { path, manifest: digest } })
     }
     if (found.length === 0) throw new CliError('failed', `${source} contains no model`)
     if (found.length > 1) session.note(`${source} contains ${count(found.length, 'model')}`)
@@ -185,10 +198,64 @@ async function look(
   })
 }
 
-/** Asks for a name when nothing suggests one. @throws CliError without a terminal */
-async function askName(session: Session, source: string): Promise<string> {
-  if (!canAsk(session)) return importName(undefined, source)
-  return importName(await asking(session, (ask) => ask('Name to keep it under (ns/name): ')), source)
+function claimOf(annotation: string | undefined): FoundArtifact['claim'] {
+  const [, name = '', quant = ''] = /^([^:]+):([^:]+)$/.exec(annotation ?? '') ?? []
+  const repo = tryParseRepoId(name)
+  if (repo === undefined || isReservedNamespace(repo.ns) || !isQuant(quant)) return undefined
+  return { name: formatRepoId(repo), quant }
+}
+
+/**
+ * Gives each artifact its name: from `--as`, of what this user packed from the artifact, else from whoever is at the
+ * terminal. @throws CliError without a terminal, with the commands to type
+ */
+async function withNames(
+  session: Session,
+  source: string,
+  found: readonly FoundArtifact[],
+  as: string | undefined
+): Promise<readonly ArtifactToImport[]> {
+  if (as !== undefined) return found.map((each) => ({ ...each, as: importName(as, source) }))
+  const own = ({ claim, digest }: FoundArtifact): string | undefined =>
+    claim !== undefined && wasPackedHere(session.terminal.env, digest) ? claim.name : undefined
+  if (!canAsk(session) && !found.every((each) => own(each) !== undefined)) throw nameless(source, found)
+  const named: ArtifactToImport[] = []
+  for (const each of found) named.push({ ...each, as: own(each) ?? (await askName(session, source, each)) })
+  return named
+}
+
+function nameless(source: string, found: readonly FoundArtifact[]): CliError {
+  const claims = found.flatMap(({ claim }) => (claim === undefined ? [] : [`${claim.name}:${claim.quant}`]))
+  if (claims.length === 0) return nameNeeded(source)
+  const said = claims.slice(0, MAX_COMMANDS).join(', ') + (claims.length > MAX_COMMANDS ? ', …' : '')
+  const models = found.map(({ claim, digest }) => ({ name: claim?.name, digest }))
+  return usage(
+    `an import needs a name for the model: ${source} says ${said}, but was not packed here`,
+    importCommands(source, models)
+  )
+}
+
+/** Asks for a name. What the artifact says is shown, and taken only if it is confirmed. */
+async function askName(session: Session, source: string, { claim }: FoundArtifact): Promise<string> {
+  const said = claim === undefined ? '' : `${source} says that it is ${claim.name}:${claim.quant}. `
+  const orClaim = claim === undefined ? '' : `; Enter for ${claim.name}`
+  const answer = await asking(session, (ask) => ask(`${said}Name to keep it under (ns/name${orClaim}): `))
+  return importName(answer === '' ? claim?.name : answer, source)
+}
+
+/** How many commands an advice has at most. */
+const MAX_COMMANDS = 8
+
+/** The commands that import artifacts under these names; each by its digest if there are several. */
+function importCommands(
+  source: string,
+  models: readonly { readonly name: string | undefined; readonly digest: string }[]
+): string {
+  const commands = models.slice(0, MAX_COMMANDS).map(({ name = 'ns/name', digest }) => {
+    const only = models.length === 1 ? '' : ` --tag ${digest}`
+    return `svc import oci ${shellWord(source)}${only} --as ${name}`
+  })
+  return commands.join(' && ') + (models.length > MAX_COMMANDS ? ` && …` : '')
 }
 
 /** Shows a transfer that reports the bytes of each step. */

@@ -1,4 +1,4 @@
-import type { OpenFile } from '@svc/client'
+import { ClientError, type OpenFile, type View } from '@svc/client'
 import { usage } from '../errors.ts'
 import { canonicalRef, shortRef } from '../models/reference.ts'
 import { incomplete, loadPath, madeView, splitTarget } from '../models/runtime-view.ts'
@@ -17,7 +17,8 @@ export async function path(session: Session, text: string, options: PathOptions)
   if (options.dir === true && (options.all === true || options.blob === true || file !== undefined))
     throw usage('--dir is the folder of the whole model', `svc path --dir ${ref}`)
   if (options.blob === true) return blobPaths(session, ref, file, options.all === true)
-  const view = await madeView(session, ref)
+  const view = await viewOrBlobs(session, ref, options, file)
+  if (view === undefined) return
   if (options.dir === true) {
     if (session.json) return session.document({ path: view.folder })
     return session.print(view.folder)
@@ -30,6 +31,30 @@ export async function path(session: Session, text: string, options: PathOptions)
   if (session.json) return session.document({ path: found })
   if (options.all === true && file === undefined) for (const part of parts) session.print(part.path)
   else session.print(found)
+}
+
+/**
+ * The view that a path lies in. On a disk that takes no more files the blob of a whole GGUF has to do, which is printed:
+ * runtimes load it under any name. @throws CliError, ClientError
+ */
+async function viewOrBlobs(
+  session: Session,
+  ref: string,
+  options: PathOptions,
+  file: string | undefined
+): Promise<View | undefined> {
+  try {
+    return await madeView(session, ref)
+  } catch (error) {
+    const isDisk = error instanceof ClientError && ['E_NO_SPACE', 'E_INTERNAL'].includes(error.code)
+    if (!isDisk || file !== undefined || options.dir === true) throw error
+    const { files, missing } = await session.client.open(await canonicalRef(session, ref))
+    const weights = files.filter(isWeights)
+    if (missing !== undefined || weights.length !== 1 || weights[0]!.kind !== 'weights.gguf') throw error
+    session.note(`no folder with real names can be made (${error.message}): this is the file in the store`)
+    await blobPaths(session, ref, undefined, false)
+    return undefined
+  }
 }
 
 const factsOf = ({ name, kind, part, path, size }: Pick<OpenFile, 'name' | 'kind' | 'part' | 'path' | 'size'>) => ({

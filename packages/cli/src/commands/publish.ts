@@ -1,3 +1,4 @@
+import type { View } from '@svc/client'
 import type { Publication, PublishProgress, Target } from '@svc/publish'
 import { usage } from '../errors.ts'
 import { withProgress } from '../follow.ts'
@@ -31,11 +32,12 @@ export async function publish(
   const givenUrl = options.url === undefined ? undefined : baseUrl(options.url)
   await withPublish(session, async (lib) => {
     const where = lib.parsePlace(place, session.terminal.cwd)
-    await withModelsToPack(session, operands.slice(0, -1), 'publish', options, async (subjects) => {
+    await withModelsToPack(session, operands.slice(0, -1), 'publish', options, async (subjects, views) => {
       const { endpoint, region } = options
       const target = await lib.openTarget(where, { endpoint, region, env: session.terminal.env })
       try {
-        await publishTo(session, lib, target, subjects, { ...options, givenUrl })
+        const models = subjects.map((subject, i) => ({ ...subject, view: views[i]! }))
+        await publishTo(session, lib, target, models, { ...options, givenUrl })
       } finally {
         await target.close()
       }
@@ -49,7 +51,7 @@ async function publishTo(
   session: Session,
   lib: PublishModule,
   target: Target,
-  subjects: readonly ModelToPack[],
+  subjects: readonly (ModelToPack & { readonly view: View })[],
   { givenUrl, tracker, check }: PublishCommandOptions & { readonly givenUrl: string | undefined }
 ): Promise<void> {
   const { signal } = session

@@ -1,11 +1,13 @@
 import type { Job, RemovedModel } from '@svc/client'
 import { parseRef } from '@svc/ref'
-import { usage } from '../errors.ts'
+import { CliError, usage } from '../errors.ts'
 import { follow } from '../follow.ts'
 import { count, formatBytes } from '../format.ts'
 import { membersOf, repositoryIn } from '../models/models-here.ts'
+import { olderVersions } from '../models/older-versions.ts'
 import { asRepo, canonicalRef, changeEach, fullName, shortRef } from '../models/reference.ts'
 import { letGoOfViews } from '../models/runtime-view.ts'
+import { canAsk, saysYes } from '../questions/question.ts'
 import type { Session } from '../session.ts'
 
 /** `svc rm REF… [--tags]`: removes names; `ns/name` stands for all its quants. */
@@ -26,7 +28,18 @@ export async function rm(
       if (holders.length > 0) session.note(`${quant} keeps its space: ${holders.map(spoken).join('; ')}`)
   }
   if (session.json) return session.document({ removed })
+  await tellOlder(session, removed)
   if (freeable > 0) session.note(`svc gc frees ${formatBytes(freeable)}`)
+}
+
+/** The older versions that upgrades kept of what was removed. */
+async function tellOlder(session: Session, removed: readonly RemovedModel[]): Promise<void> {
+  const repos = new Set(removed.map(({ ref }) => ref.split(/[:@]/, 1)[0]))
+  for (const { ref, repo, sizeBytes } of await olderVersions(session, await session.client.models()))
+    if (repos.has(repo))
+      session.note(
+        `${ref}, an older version, stays and takes ${formatBytes(sizeBytes)}; svc gc --older-than 0 removes those that upgrades kept`
+      )
 }
 
 type Holder = NonNullable<RemovedModel['quants'][number]['holders']>[number]
@@ -34,7 +47,7 @@ type Holder = NonNullable<RemovedModel['quants'][number]['holders']>[number]
 function spoken({ kind, what = '' }: Holder): string {
   switch (kind) {
     case 'tag':
-      return `the tag ${what} keeps it (svc rm --tags, svcd tag rm)`
+      return `the tag ${what} keeps it (svc rm --tags, svc tag rm)`
     case 'view':
       return `the view ${what} needs it (svc view --rm, once no command uses it)`
     case 'job':
@@ -64,39 +77,57 @@ export async function removeOne(session: Session, typed: string, allTags: boolea
     await letGoOfViews(session, new Set([ref.digest]))
     return session.client.unpin(ref.digest)
   }
-  if (ref.tag !== undefined)
-    throw usage('remove a tag with svcd tag rm', `svcd tag rm ${ref.ns}/${ref.name}:${ref.tag}`)
-  // the selected member, in case only a prefix was typed
+  if (ref.tag !== undefined) throw usage('remove a tag with svc tag rm', `svc tag rm ${ref.ns}/${ref.name}:${ref.tag}`)
   const { quant, manifestDigest } = await session.client.resolve(canonical)
+  const name = `${ref.ns}/${ref.name}:${quant}`
+  if (quant !== ref.quant) await requireMeant(session, name, text)
   await letGoOfViews(session, new Set([manifestDigest]))
   return session.client.removeModel({ ns: ref.ns, name: ref.name, quant, allTags })
+}
+
+/** What is removed is typed as a whole, or a person confirms it. @throws CliError */
+async function requireMeant(session: Session, ref: string, typed: string): Promise<void> {
+  if (canAsk(session) && (await saysYes(session, `"${typed}" means ${ref}. Remove it? `))) return
+  throw new CliError('usage', `"${typed}" is only the beginning of ${ref}; nothing was removed`, {
+    candidates: [ref],
+    hint: `svc rm ${ref}`
+  })
 }
 
 export interface GcOptions {
   readonly dryRun?: boolean
   readonly grace?: string
   readonly olderThan?: string
+  readonly partial?: boolean
 }
 
 /** `svc gc`: frees the space of everything unneeded. Whoever types this wants it now, so there is no grace period by default. */
-export async function gc(session: Session, { dryRun = false, grace = '0', olderThan }: GcOptions): Promise<void> {
+export async function gc(
+  session: Session,
+  { dryRun = false, grace = '0', olderThan, partial }: GcOptions
+): Promise<void> {
   // folders of svc path keep no model that has lost its name
   const started = await session.client.gc({
     dryRun,
     graceSeconds: secondsOf(grace),
     views: true,
+    ...(partial === true && { leftovers: true }),
     ...(olderThan !== undefined && { beforeOlderThanSeconds: secondsOf(olderThan) })
   })
   const { result } = await follow(session, started)
   if (session.json) return
-  const { blobs = 0, bytes = 0, views = 0, tags = 0, unreadable = 0 } = result ?? {}
+  const { blobs = 0, bytes = 0, views = 0, tags = 0, unreadable = 0, leftovers = 0, leftoverBytes = 0 } = result ?? {}
   if (unreadable > 0)
     session.note(
       `${count(unreadable, 'record')} cannot be read, and everything that they may need was kept: svc doctor`
     )
   if (tags > 0)
     session.note(`${dryRun ? 'would remove' : 'removed'} ${count(tags, 'older version')} that upgrades kept`)
-  if (blobs === 0 && views === 0) return session.note('nothing to remove')
+  if (leftovers > 0)
+    session.print(
+      `${dryRun ? 'would free' : 'freed'} ${formatBytes(leftoverBytes)} of unfinished downloads and corrupt files, ${count(leftovers, 'file')}`
+    )
+  if (blobs === 0 && views === 0) return leftovers === 0 ? session.note('nothing to remove') : undefined
   session.print(`${dryRun ? 'would free' : 'freed'} ${formatBytes(bytes)}, ${count(blobs, 'blob')}`)
   if (views > 0)
     session.note(

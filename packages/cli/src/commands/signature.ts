@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { readFile, stat, writeFile } from 'node:fs/promises'
-import { isLeftOut, normalisedName } from '@svc/classify'
+import { leftOutTest, namesHere } from '@svc/classify'
 import type { View } from '@svc/client'
 import { errnoOf } from '@svc/internal-errors'
 import { digestHex } from '@svc/ref'
@@ -19,7 +19,7 @@ import {
 } from '@svc/signature'
 import { CliError, usage } from '../errors.ts'
 import { count } from '../format.ts'
-import { digestOfFile } from '../models/file-digest.ts'
+import { digestOfFile, withDigests } from '../models/file-digest.ts'
 import { canonicalRef, shortRef } from '../models/reference.ts'
 import { madeView } from '../models/runtime-view.ts'
 import type { Session } from '../session.ts'
@@ -47,18 +47,25 @@ export async function verifyModel(session: Session, ref: string, options: Signat
   const view = await madeView(session, ref)
   const [bytes, signaturePath] = await signatureIn(view, options.signature)
   const { signer, model } = orRefused(view.ref, () => verifySignature(bytes, trust, new Date(session.clock.now())))
-  const files = await filesOf(view)
+  const files = await filesOf(view.files)
   const paths = new Map(view.files.map(({ name, path }) => [name, path]))
   const hashPart = async (name: string, start: number, end: number): Promise<string> => {
     session.note(`reading ${name} from ${start} to ${end}`)
     return start === end ? EMPTY : digestHex(await digestOfFile(paths.get(name)!, { start, end: end - 1 }))
   }
   const { companions } = await session.client.open(view.ref)
+  const [signed, here] = [model.resources.map(({ path }) => path), files.map(({ path }) => path)]
   const found = await compareWithFiles(model, files, {
     hashPart,
     ...(signaturePath !== undefined && { signaturePath }),
-    nameHere: normalisedName,
-    isLeftOut: (path) => isLeftOut(path, companions?.omitted ?? [])
+    nameHere: namesHere(signed, here),
+    isLeftOut: leftOutTest({
+      signed,
+      here,
+      omitted: companions?.omitted ?? [],
+      choice: companions?.choice,
+      isOfArtifact: true
+    })
   })
   const defects = defectsOf(options.allowUncovered === true ? { ...found, uncovered: [] } : found)
   // with its date, since the user has to keep it up to date
@@ -125,13 +132,12 @@ function orRefused<T>(ref: string, verify: () => T): T {
   }
 }
 
-/** The files of a model's folder. Reads those that the store keeps packed, which are small. */
-async function filesOf(view: Pick<View, 'files'>): Promise<ModelFile[]> {
-  const files: ModelFile[] = []
-  for (const { name, path, size, digest = await digestOfFile(path) } of view.files)
-    files.push({ path: name, sizeBytes: size, sha256: digest.slice('sha256:'.length) })
-  return files
-}
+const filesOf = async (files: View['files']): Promise<ModelFile[]> =>
+  (await withDigests(files)).map(({ name, size, digest }) => ({
+    path: name,
+    sizeBytes: size,
+    sha256: digestHex(digest)
+  }))
 
 const named = (paths: readonly string[]): string =>
   [...paths.slice(0, MAX_NAMED), ...(paths.length > MAX_NAMED ? [`and ${paths.length - MAX_NAMED} more`] : [])].join(
@@ -174,8 +180,8 @@ export async function sign(session: Session, ref: string, options: SignOptions):
   const ignored = [...DEFAULT_IGNORED, SIGNATURE]
   // files that never leave are not named either
   const own = view.files.filter((file) => file.own === true)
-  const given = view.files.filter((file) => file.own !== true && !isBelow(file.name, ignored))
-  const files = await filesOf({ files: given })
+  const given = view.files.filter((file) => file.own !== true && !isBelow(file.name, new Set(ignored)))
+  const files = await filesOf(given)
   const name = shortRef(view.ref)
   const bytes = orRefused(view.ref, () =>
     signModel({ name, files, ignored }, { key, ...(certificates && { certificates }) })

@@ -28,6 +28,10 @@ export async function ui(session: Session, options: UiOptions): Promise<void> {
   try {
     open()
     if (isRemote(terminal.env)) session.note(`from where you sit, reach it with: ${forward(terminal.env, bridge.port)}`)
+    if (bridge.isShared)
+      session.note(
+        'Other programs may have used this address before: on a machine with several users, open the link in a private window.'
+      )
     const canType = terminal.stdin?.isTTY === true
     session.note(`Each link works once${canType ? '; Enter makes a new one' : ''}. Ctrl-C ends the page.`)
     if (canType) terminal.stdin.on('data', open)

@@ -42,7 +42,19 @@ const CREDENTIALS: Readonly<Record<string, string>> = {
 }
 
 function factsOf(result: WhyResult) {
-  const { record, source, importedAt, access, by, confirmedPublicAt, unproven, marked, decision, companions } = result
+  const {
+    record,
+    source,
+    importedAt,
+    access,
+    by,
+    confirmedPublicAt,
+    unproven,
+    malformed,
+    marked,
+    decision,
+    companions
+  } = result
   if (record === 'absent') return ['its origin is not recorded']
   if (record === 'damaged') return ['the record of its origin is damaged']
   const from = [source?.kind, source?.repo, source?.revision].filter((part) => part !== undefined).join(' ')
@@ -51,6 +63,7 @@ function factsOf(result: WhyResult) {
     `access: ${access}${by === undefined ? '' : `, fetched with ${CREDENTIALS[by] ?? by}`}`,
     ...(confirmedPublicAt === undefined ? [] : [`the hub confirmed that it is public: ${confirmedPublicAt}`]),
     ...(unproven === undefined ? [] : [`files that its source has not delivered: ${unproven.join(', ')}`]),
+    ...(malformed === undefined ? [] : [`weights that no runtime can load: ${malformed.join(', ')}`]),
     ...(marked === true ? ['marked by its exporter'] : []),
     ...(companions === undefined ? [] : besideOf(companions)),
     ...(decision === undefined

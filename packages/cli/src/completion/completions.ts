@@ -110,7 +110,7 @@ function offered(name: string, choices: readonly string[] | undefined): Completi
   if (choices !== undefined) return { ...NOTHING, candidates: choices.map((value) => ({ value, about: '' })) }
   const plain = name.toLowerCase().replace(/\.\.\.$/, '')
   if (/^refs?$|^target$/.test(plain)) return { ...NOTHING, sources: ['ref'] }
-  if (/^ns\/name$|^text$/.test(plain)) return { ...NOTHING, sources: ['repo'] }
+  if (/^ns\/name(:tag)?$|^text$/.test(plain)) return { ...NOTHING, sources: ['repo'] }
   if (plain === 'id') return { ...NOTHING, sources: ['job'] }
   if (/^(paths?|files?|folder|dirs?|dest|src|source|program)$/.test(plain)) return { ...NOTHING, sources: ['file'] }
   return NOTHING

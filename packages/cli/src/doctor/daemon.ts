@@ -49,7 +49,7 @@ function ownership({ uid }: DoctorInput, path: string, stat: Stats, forbidden: n
   const mode = stat.mode & 0o7777
   if (stat.uid !== uid && uid !== 0)
     return [say.bad(`${path} belongs to user ${stat.uid}, not to you`, 'remove it as that user, or set SVC_SOCKET')]
-  // Folders that everyone may write to are acceptable with the sticky bit, when only owners can remove their files.
+  // folders that everyone may write to are acceptable with the sticky bit, when only owners can remove their files.
   if ((mode & forbidden) !== 0 && (mode & 0o1000) === 0)
     return [
       say.bad(

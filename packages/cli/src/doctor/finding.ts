@@ -1,6 +1,7 @@
-import type { DamagedRecord, Status } from '@svc/client'
+import type { DamagedRecord, Status, ViewEntry } from '@svc/client'
 import type { Clock } from '@svc/internal-clock'
 import { errnoOf } from '@svc/internal-errors'
+import type { StoredMember } from '../models/models-here.ts'
 
 /** `bad` prevents the store from working; `warn` will cause trouble at some time; `note` is for information. */
 export type Level = 'ok' | 'note' | 'warn' | 'bad'
@@ -28,6 +29,9 @@ export interface DoctorInput {
   readonly status: Status | undefined
   /** Records that cannot be read, as far as the daemon answered. */
   readonly damaged: readonly DamagedRecord[]
+  /** All models here; empty without an answer. */
+  readonly models: readonly StoredMember[]
+  readonly views: readonly ViewEntry[]
   /** Why there was no answer. */
   readonly silence: string | undefined
 }

@@ -12,7 +12,7 @@ export const proxies: Check = ({ env }) => {
     const url = URL.canParse(value) ? new URL(value) : undefined
     if (url === undefined || !/^https?:$/.test(url.protocol))
       found.push(say.bad(`${name} is not an http:// address`, `export ${name}=http://host:port, or unset it`))
-    // Printed without the password.
+    // printed without the password.
     else
       found.push(say.note(`${name} is ${url.protocol}//${url.host}`, 'a service does not see what your shell exports'))
   }
@@ -40,7 +40,7 @@ export const listeners: Check = async ({ status }) => {
     )
   }
   const { peerAddress, webseedAddress } = swarm
-  // One reachable listener suffices, and the one for peers is open by default
+  // one reachable listener suffices, and the one for peers is open by default
   if (peerAddress === undefined) found.push(say.note('peers cannot connect', 'set [swarm] peer_addr = "0.0.0.0:0"'))
   else await probe('peers', peerAddress)
   if (webseedAddress !== undefined) await probe('HTTP', webseedAddress)

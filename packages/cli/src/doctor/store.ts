@@ -38,6 +38,18 @@ export const records: Check = ({ status, damaged }) => {
   return damaged.map(({ file, what }) => ({ ...say.bad(`${file}: ${what}`, advice), isDamage: true }))
 }
 
+/** What takes space and belongs to no model. */
+export const leftovers: Check = ({ status }) => {
+  const { unfinished, quarantined } = status?.store ?? {}
+  const advice = 'svc gc --partial frees them'
+  return [
+    ...(unfinished === undefined ? [] : [say.note(`${formatBytes(unfinished.bytes)} of unfinished downloads`, advice)]),
+    ...(quarantined === undefined
+      ? []
+      : [say.warn(`${formatBytes(quarantined.bytes)} of corrupt files, moved aside`, advice)])
+  ]
+}
+
 const GIB = 2 ** 30
 
 /** Whether there is room for the next model. */

@@ -3,6 +3,7 @@ import { parseRef } from '@svc/ref'
 import { readManifestBlob } from '../models/documents.ts'
 import { membersOf } from '../models/models-here.ts'
 import type { Session } from '../session.ts'
+import { escapeGlob } from './file-globs.ts'
 
 /** The origin of an artifact at the hub, and how to fetch it again. */
 export interface HubOrigin {
@@ -51,6 +52,3 @@ export async function importAgain(session: Session, origin: HubOrigin): Promise<
     ...(isPrivate && { private: true })
   })
 }
-
-/** A glob that matches one name. */
-export const escapeGlob = (name: string): string => name.replace(/[\\*?[\]{}()!+@|^$]/g, '\\$&')

@@ -13,8 +13,9 @@ export interface HubSource {
 const ADDRESS =
   /^(?:https?:\/\/)?(?:www\.)?(?:huggingface\.co|hf\.co)\/(?<repo>[^/:?#]+(?:\/[^/:?#]+)?)(?:\/(?:tree|blob|resolve)\/(?<revision>[^/:?#]+)(?:\/(?<file>[^:?#]+))?)?\/?(?:\?[^:#]*)?(?::(?<quant>[^/]*))?$/i
 
-/** `org/name`, as the hub spells it, or just a name, and its quants: `:Q4_K_M,Q8_0`. */
-const NAME = /^(?<repo>\w[^/\s:@+#]*(?:\/\w[^/\s:@+#]*)?)(?::(?<quant>[^/@+#\s]+))?$/
+/** `org/name`, as the hub spells it, or just a name, then a branch, tag or commit, and quants: `@4.0bpw`, `:Q4_K_M,Q8_0`. */
+const NAME =
+  /^(?<repo>\w[^/\s:@+#]*(?:\/\w[^/\s:@+#]*)?)(?:@(?!sha256:)(?<revision>[^:@#?\s]+))?(?::(?<quant>[^/@+#\s]+))?$/
 /** A lone word that ends like this is a file that does not exist. */
 const FILE = /^[^/]+\.(?:gguf|safetensors)$/i
 

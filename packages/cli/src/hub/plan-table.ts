@@ -37,10 +37,23 @@ function fitOf(needBytes: number, fetchBytes: number, machine: Machine): Pick<Ju
   return { fit: needBytes <= (ramBytes + vramBytes) * TIGHT_SHARE ? 'tight' : 'no', why: both }
 }
 
-/** The artifacts of a plan, smallest first; given a machine, whether they fit. */
-export function artifactTable(plan: ImportPlan, machine?: Machine): string[] {
-  const rows = [...plan.artifacts]
-    .sort((a, b) => a.bytes - b.bytes || (a.quant < b.quant ? -1 : 1))
+/** The artifacts of a plan, smallest first. */
+const bySize = ({ artifacts }: ImportPlan): readonly Artifact[] =>
+  [...artifacts].sort((a, b) => a.bytes - b.bytes || (a.quant < b.quant ? -1 : 1))
+
+/** The quants in the order of the table. */
+export const quantsBySize = (plan: ImportPlan): string[] => bySize(plan).map(({ quant }) => quant)
+
+/** The artifacts of a plan, smallest first, perhaps numbered from 1; given a machine, whether they fit. */
+export function artifactTable(
+  plan: ImportPlan,
+  machine?: Machine,
+  { isNumbered = false }: { readonly isNumbered?: boolean } = {}
+): string[] {
+  const numbered = (cells: string[], number: number | string): string[] =>
+    isNumbered ? [`  ${String(number).padStart(2)}`, cells[0]!.trimStart(), ...cells.slice(1)] : cells
+  const areNamed = plan.artifacts.some(({ upstream }) => upstream !== undefined)
+  const rows = bySize(plan)
     .map((artifact) => {
       const { quant, bytes, files, bytesPresent } = artifact
       const judged = machine && plan.memory && judge(artifact, plan, machine)
@@ -49,21 +62,35 @@ export function artifactTable(plan: ImportPlan, machine?: Machine): string[] {
         formatBytes(bytes),
         count(files, 'file'),
         ...(judged === undefined ? [] : [formatBytes(judged.needBytes), judged.fit]),
-        bytesPresent === 0 ? '' : bytesPresent >= bytes ? 'here' : `${formatBytes(bytesPresent)} here`
+        bytesPresent === 0 ? '' : bytesPresent >= bytes ? 'here' : `${formatBytes(bytesPresent)} here`,
+        ...(areNamed ? [artifact.upstream ?? ''] : [])
       ]
     })
+    .map((cells, i) => numbered(cells, i + 1))
   const memory = machine && plan.memory ? ['MEMORY', 'FIT'] : []
-  return formatTable([['  QUANT', 'SIZE', 'FILES', ...memory, ''], ...rows])
+  const head = ['  QUANT', 'SIZE', 'FILES', ...memory, '', ...(areNamed ? ['PUBLISHED AS'] : [])]
+  return formatTable([numbered(head, ''), ...rows])
 }
 
-/** The largest artifact that fits, or else the largest that is tight, and why; undefined for none. */
-export function adviceOf(plan: ImportPlan, machine: Machine): string | undefined {
+/** The largest artifact that fits, or else the largest that is tight. */
+function recommended(plan: ImportPlan, machine: Machine): Judged | undefined {
+  if (plan.memory === undefined) return undefined
   const judged = plan.artifacts.map((artifact) => judge(artifact, plan, machine))
   const best = (fit: Fit): Judged | undefined =>
     judged.filter((each) => each.fit === fit).sort((a, b) => b.needBytes - a.needBytes)[0]
-  const chosen = best('fits') ?? best('tight')
+  return best('fits') ?? best('tight')
+}
+
+/** The quant to choose without another reason; undefined if none fits. */
+export const recommendedQuant = (plan: ImportPlan, machine: Machine): string | undefined =>
+  recommended(plan, machine)?.artifact.quant
+
+/** What is recommended, and why; undefined if nothing is known of the memory. */
+export function adviceOf(plan: ImportPlan, machine: Machine): string | undefined {
   if (plan.memory === undefined) return undefined
-  if (chosen === undefined) return `none of them fits: ${judged[0]?.why ?? 'there is none'}`
+  const chosen = recommended(plan, machine)
+  const [first] = plan.artifacts
+  if (chosen === undefined) return `none of them fits: ${first ? judge(first, plan, machine).why : 'there is none'}`
   const { artifact, needBytes, fit, why } = chosen
   const what =
     'unknown' in plan.memory

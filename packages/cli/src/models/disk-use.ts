@@ -1,4 +1,4 @@
-import { ClientError } from '@svc/client'
+import { ClientError, type Status } from '@svc/client'
 import { forEachLimited } from '@svc/internal-concurrency'
 import type { Session } from '../session.ts'
 import { readManifestBlob } from './documents.ts'
@@ -50,6 +50,9 @@ export interface StoreUse {
   readonly freeableBytes: number
   readonly storeBytes: number
   readonly freeBytes?: number
+  /** Not in `storeBytes`. */
+  readonly unfinished?: Status['store']['unfinished']
+  readonly quarantined?: Status['store']['quarantined']
 }
 
 export async function readDiskUse(session: Session): Promise<StoreUse> {
@@ -83,7 +86,9 @@ export async function readDiskUse(session: Session): Promise<StoreUse> {
     keptBytes: Math.max(0, store.bytes - usedBytes - freeableBytes),
     freeableBytes,
     storeBytes: store.bytes,
-    ...(store.freeBytes !== undefined && { freeBytes: store.freeBytes })
+    ...(store.freeBytes !== undefined && { freeBytes: store.freeBytes }),
+    ...(store.unfinished !== undefined && { unfinished: store.unfinished }),
+    ...(store.quarantined !== undefined && { quarantined: store.quarantined })
   }
 }
 

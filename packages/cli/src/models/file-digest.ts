@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
-import { digestFromBytes, type Sha256Digest } from '@svc/ref'
+import type { View } from '@svc/client'
+import { digestFromBytes, type Sha256Digest, tryParseDigest } from '@svc/ref'
 
 interface ReadOptions {
   readonly signal?: AbortSignal
@@ -14,4 +15,19 @@ export async function digestOfFile(path: string, options: ReadOptions = {}): Pro
   const hash = createHash('sha256')
   for await (const chunk of createReadStream(path, options)) hash.update(chunk as Buffer)
   return digestFromBytes(hash.digest())
+}
+
+type FileOfView = View['files'][number]
+
+/** The files of a model's folder, with their digests. Reads those that the store does not have as they are, which are small. */
+export async function withDigests(
+  files: readonly FileOfView[],
+  options: Pick<ReadOptions, 'signal'> = {}
+): Promise<(FileOfView & { readonly digest: Sha256Digest })[]> {
+  const all: (FileOfView & { readonly digest: Sha256Digest })[] = []
+  for (const file of files) {
+    const known = file.digest === undefined ? undefined : tryParseDigest(file.digest)
+    all.push({ ...file, digest: known ?? (await digestOfFile(file.path, options)) })
+  }
+  return all
 }

@@ -4,7 +4,7 @@ import { tryParseDigest } from '@svc/ref'
 import { CliError } from '../errors.ts'
 import type { Session } from '../session.ts'
 import { jsonDocument } from './documents.ts'
-import { digestOfFile } from './file-digest.ts'
+import { withDigests } from './file-digest.ts'
 import { withHeldViews } from './held-view.ts'
 import { canonicalRef, shortRef } from './reference.ts'
 
@@ -71,19 +71,11 @@ export async function packView(
 ): Promise<PackedImage> {
   const oci = await import('@svc/oci')
   const manifest = await jsonDocument(session.client, view.manifestDigest)
-  const files: PackFile[] = []
-  for (const { name, path, size, kind, role, digest } of view.files.filter(({ own }) => own !== true)) {
-    const known = digest === undefined ? undefined : tryParseDigest(digest)
-    // files that are not blobs are small: a configuration, the members of a tokenizer
-    files.push({
-      name,
-      path,
-      kind,
-      role,
-      sizeBytes: size,
-      digest: known ?? (await digestOfFile(path, { signal: session.signal }))
-    })
-  }
+  const given = await withDigests(
+    view.files.filter(({ own }) => own !== true),
+    { signal: session.signal }
+  )
+  const files = given.map(({ size: sizeBytes, ...file }): PackFile => ({ ...file, sizeBytes }))
   const entries = (manifest.files ?? []) as readonly { readonly kind: string; readonly digest: string }[]
   const config = entries.find(({ kind }) => kind === 'config')
   const input: PackInput = {

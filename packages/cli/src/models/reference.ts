@@ -1,3 +1,4 @@
+import { ggufQuant, normalizedName, RAW } from '@svc/classify'
 import type { Inventory } from '@svc/client'
 import {
   formatRef,
@@ -13,6 +14,7 @@ import {
   tryParseTypedDigest
 } from '@svc/ref'
 import { CliError, usage } from '../errors.ts'
+import { type HubSource, tryParseHubAddress } from '../hub/hub-source.ts'
 import type { Session } from '../session.ts'
 import { repositoryIn } from './models-here.ts'
 import { unknownHere, unknownRepository } from './unknown-here.ts'
@@ -37,15 +39,22 @@ export async function canonicalRef(session: Session, typed: string): Promise<str
     const message = SELECTOR_REASONS.has(error.reason)
       ? whatIsWrong(`${ns}/${name}`, text, inventory?.tags ?? [])
       : error.message
-    throw new CliError('usage', message, { code: error.code, candidates, cause: error })
+    // like a well-formed quant that is not here
+    const isAbsent = SELECTOR_REASONS.has(error.reason) && !isBareTag(`${ns}/${name}`, text, inventory?.tags ?? [])
+    const code = isAbsent ? 'E_NO_MEMBER' : error.code
+    throw new CliError(isAbsent ? 'notFound' : 'usage', message, { code, candidates, cause: error })
   }
 }
 
 /** A name without its namespace, and what it selects. */
 const LONE_NAME = /^([a-z0-9][a-z0-9._-]*)(:[^/@]+)?$/i
 
-/** Puts the namespace before a lone name; returns anything else unchanged. @throws CliError unless one model has it */
-export async function fullName(session: Session, text: string): Promise<string> {
+/**
+ * The name here of what was typed: a lone name gets its namespace; an address of the hub, or a name of Ollama's, that of
+ * the model that came from there. Returns anything else unchanged. @throws CliError unless one model has a lone name
+ */
+export async function fullName(session: Session, typed: string): Promise<string> {
+  const text = await nameHere(session, typed)
   const [, name, selector = ''] = LONE_NAME.exec(text) ?? []
   if (name === undefined || tryParseTypedDigest(text) !== undefined) return text
   const { namespaces } = await session.client.models()
@@ -63,14 +72,64 @@ export async function fullName(session: Session, text: string): Promise<string> 
   throw new CliError('usage', `${candidates.length} models here are named ${name}`, { code: 'E_PARSE', candidates })
 }
 
+/** The name here of an address of the hub or of Ollama's registry, and of a name with Ollama's tag; else the text. */
+export async function nameHere({ client }: Session, text: string): Promise<string> {
+  const address = tryParseHubAddress(text)
+  const tagged = OLLAMA.exec(text)
+  if (address === undefined && !isOllamas(tagged)) return text
+  if (address !== undefined) return hubNameHere(await client.models(), address)
+  // what is malformed is said without the daemon, too
+  const inventory = await client.models().catch(() => undefined)
+  if (inventory === undefined) return text
+  const [, ns, name = '', tag = ''] = tagged!
+  const isRepo = (entry: Inventory['namespaces'][number], wanted: string): boolean =>
+    entry.name === wanted.toLowerCase() && (ns === undefined || entry.ns === ns.toLowerCase())
+  const plain = `${ns === undefined ? '' : `${ns}/`}${name}${tag === '' ? '' : `:${tag}`}`
+  // a model of that name has quants, not tags
+  if (inventory.namespaces.some((entry) => isRepo(entry, name))) return plain
+  const words = tag.toLowerCase().split('-')
+  const quant = words.findIndex((_, i) => isQuant(words.slice(i).join('-')))
+  const version = (quant < 0 ? words : words.slice(0, quant)).join('-')
+  const adopted = version === '' || version === 'latest' ? name : `${name}-${version}`
+  const found = inventory.namespaces.filter((entry) => isRepo(entry, adopted))
+  if (found.length !== 1) return plain
+  return `${found[0]!.ns}/${found[0]!.name}${quant < 0 ? '' : `:${words.slice(quant).join('-')}`}`
+}
+
+/** Whether it is an address of that registry, or has a tag that is no quant. */
+function isOllamas(found: RegExpExecArray | null): boolean {
+  if (found === null) return false
+  const tag = found[3]?.toLowerCase()
+  return /^(?:https?:\/\/)?(?:registry\.)?ollama\./i.test(found[0]) || (tag !== undefined && !isQuant(tag))
+}
+
+/** `qwen3:4b`, perhaps with a namespace, or behind the registry's address, where `library/` means none. */
+const OLLAMA =
+  /^(?:(?:https?:\/\/)?(?:registry\.)?ollama\.(?:com|ai)\/(?:library\/)?)?(?:([a-z0-9][\w.-]*)\/)?([a-z0-9][\w.-]*)(?::([\w.-]+))?$/i
+
+function hubNameHere({ namespaces }: Inventory, { repo, quant, file }: HubSource): string {
+  const id = (repo.includes('/') ? repo : `hf.co/${repo}`).toLowerCase()
+  const cameFromThere = ({ members }: Inventory['namespaces'][number]): boolean =>
+    members.some(({ origin }) => origin?.repo?.toLowerCase() === repo.toLowerCase())
+  const entry = namespaces.find(({ ns, name }) => `${ns}/${name}` === id) ?? namespaces.find(cameFromThere)
+  const ofFile = file === undefined ? undefined : ggufQuant(normalizedName(file.split('/').at(-1)!))
+  const selector = quant ?? (ofFile === RAW ? undefined : ofFile)
+  return `${entry === undefined ? id : `${entry.ns}/${entry.name}`}${selector === undefined ? '' : `:${selector}`}`
+}
+
 const SELECTOR_REASONS: ReadonlySet<string> = new Set(['quant-format', 'bare-tag'])
 
+const selectorOf = (text: string): string => /:([^@]*)/.exec(text.replace(/^svc:/, ''))?.[1] ?? ''
+
+/** Whether a tag of the repository stands where a quant has to follow. */
+const isBareTag = (repo: string, text: string, tags: Inventory['tags']): boolean =>
+  tags.some((each) => each.repo === repo && each.tag === selectorOf(text))
+
 function whatIsWrong(repo: string, text: string, tags: Inventory['tags']): string {
-  const selector = /:([^@]*)/.exec(text.replace(/^svc:/, ''))?.[1] ?? ''
+  const selector = selectorOf(text)
   const plus = selector.lastIndexOf('+')
   const wrong = `${repo} has no quant ${JSON.stringify(selector.slice(plus + 1))}`
-  const isTag = plus < 0 && tags.some((each) => each.repo === repo && each.tag === selector)
-  return isTag ? `${wrong}; write a tag before a quant, as in ${repo}:${selector}+QUANT` : wrong
+  return isBareTag(repo, text, tags) ? `${wrong}; write a tag before a quant, as in ${repo}:${selector}+QUANT` : wrong
 }
 
 const SELECTED = /^((?:svc:\/\/\/)?[^:@+#]+):([^@]*)(@.*)?$/
@@ -107,20 +166,23 @@ export function asRepo(text: string): string | undefined {
   return repo === undefined ? undefined : `${repo.ns}/${repo.name}`
 }
 
-/** The name to import into. @throws CliError that suggests one derived from `source`; RefError */
+/** The name to import into. @throws CliError as {@link nameNeeded}; RefError */
 export function importName(as: string | undefined, source: string): string {
-  if (as === undefined) {
-    const words = source.replace(/\/+$/, '').split('/').at(-1) ?? ''
-    const plain = words.toLowerCase().replace(/\.(gguf|safetensors)$/, '')
-    const whole = plain.replace(/[^a-z0-9._-]+/g, '-').replace(/^[^a-z0-9]+/, '')
-    // separate the quant from the name
-    const [, base = whole, end = ''] = /^(.+)[-._]((?:ud-)?[a-z0-9_]+)$/.exec(whole) ?? []
-    const name = isQuant(end) ? base : whole
-    throw usage('an import needs a name for the model', `add --as my/${name.slice(0, 128) || 'model'}`)
-  }
+  if (as === undefined) throw nameNeeded(source)
   const { ns, name } = parseRepoId(as, { foldCase: true })
   if (isReservedNamespace(ns)) throw usage(`the namespace "${ns}" is reserved; choose another one`)
   return `${ns}/${name}`
+}
+
+/** The refusal of an import without a name, which suggests one derived from `source`. */
+export function nameNeeded(source: string): CliError {
+  const words = source.replace(/\/+$/, '').split('/').at(-1) ?? ''
+  const plain = words.toLowerCase().replace(/\.(gguf|safetensors)$/, '')
+  const whole = plain.replace(/[^a-z0-9._-]+/g, '-').replace(/^[^a-z0-9]+/, '')
+  // separate the quant from the name
+  const [, base = whole, end = ''] = /^(.+)[-._]((?:ud-)?[a-z0-9_]+)$/.exec(whole) ?? []
+  const name = isQuant(end) ? base : whole
+  return usage('an import needs a name for the model', `add --as my/${name.slice(0, 128) || 'model'}`)
 }
 
 /** The artifacts of some references; `ns/name` stands for all its quants. @throws as {@link canonicalRef} */

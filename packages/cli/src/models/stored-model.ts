@@ -1,20 +1,21 @@
-import { ClientError, type OpenCompanions } from '@svc/client'
+import { ClientError, type OpenCompanions, type View } from '@svc/client'
 import type { PublicationInput } from '@svc/publish'
 import { type Sha256Digest, tryParseDigest } from '@svc/ref'
 import { CliError } from '../errors.ts'
 import { count } from '../format.ts'
 import type { Session } from '../session.ts'
 import { documentBytes, jsonDocument } from './documents.ts'
+import { withDigests } from './file-digest.ts'
 import type { ModelToPack } from './packing.ts'
 import { shortRef } from './reference.ts'
 
 /** Piece layers have 32 bytes a piece. */
 const MAX_LAYERS_BYTES = 80 << 20
 
-/** Collects what a publication needs of a stored model. The caller must hold the model, so that nothing removes its files. @throws CliError, ClientError */
+/** Collects what a publication needs of a stored model. @param subject with its held view, so that nothing removes its files. @throws CliError, ClientError */
 export async function storedModel(
   session: Session,
-  { canonical, ref, isWithheld }: ModelToPack
+  { canonical, ref, isWithheld, view }: ModelToPack & { readonly view: View }
 ): Promise<PublicationInput & { readonly warnings: readonly string[] }> {
   const { client } = session
   const opened = await client.open(canonical)
@@ -33,7 +34,7 @@ export async function storedModel(
     manifest: await documentBytes(client, manifestDigest),
     ref,
     isWithheld,
-    companions: opened.companions && givenOf(opened.companions),
+    companions: opened.companions && (await givenOf(opened.companions, view)),
     warnings: lostOf(opened.companions).map(
       ({ path }) => `${path} came with ${shortRef(canonical)} and is lost here: it is not published`
     ),
@@ -48,10 +49,17 @@ const lostOf = (companions: OpenCompanions | undefined) => companions?.missing?.
 
 type GivenCompanions = NonNullable<PublicationInput['companions']>
 
-/** The companions without those that the daemon marks as the owner's own; names those that are lost here. */
-function givenOf(companions: OpenCompanions): GivenCompanions | undefined {
+/**
+ * The companions without those that the daemon marks as the owner's own, and without those that are no files of the model's
+ * folder; names those that are lost here.
+ */
+async function givenOf(companions: OpenCompanions, view: View): Promise<GivenCompanions | undefined> {
   const { files, omitted } = companions
-  const given = files.filter(isGiven).map(({ path, size, digest }) => ({ path, size, digest: tryParseDigest(digest)! }))
+  const listed = new Map((await withDigests(view.files)).map(({ name, digest }) => [name, digest]))
+  const given = files
+    .map(({ digest, ...file }) => ({ ...file, digest: tryParseDigest(digest)! }))
+    .filter((file) => isGiven(file) && listed.get(file.path) === file.digest)
+    .map(({ path, size, digest }) => ({ path, size, digest }))
   const lost = lostOf(companions).map(({ path, size }) => ({ path, size, reason: 'unreadable' as const }))
   if (given.length + lost.length === 0) return undefined
   // first, as the list may be cut

@@ -1,6 +1,6 @@
 import { Option } from 'commander'
 import { addImportCommands } from './imports.ts'
-import { type CommandTools, EVICT } from './tools.ts'
+import { type CommandTools, EVICT, FORCE } from './tools.ts'
 
 export function addGetCommands(tools: CommandTools): void {
   const { add, group, run } = tools
@@ -23,8 +23,12 @@ export function addGetCommands(tools: CommandTools): void {
     .option('--move', 'remove the original weights once the store has them')
     .option('--replace', 'take over names that other models have')
     .option('-y, --yes', 'do not ask for confirmation')
-    .option('--private', 'keep the models private: do not announce or share them')
+    .addOption(
+      new Option('--share', 'share own models, and those that the hub gives to everybody').conflicts('private')
+    )
+    .option('--private', 'keep the models private, as where nobody says that they may be shared')
     .option('--keep-names', 'keep file names as they are, upper case included')
+    .addOption(FORCE)
     .action(run('adopt', 'adopt'))
   add('pull <ref>', 'fetch the missing files of a model; import it from the hub if it is not here')
     .option(
@@ -32,6 +36,7 @@ export function addGetCommands(tools: CommandTools): void {
       'import again from the hub if no peer sends anything for this long: 30s, 10m (default 15s)'
     )
     .addOption(EVICT)
+    .addOption(FORCE)
     .action(run('jobs', 'pull'))
   add('outdated [ref...]', 'ask the hub for newer commits of the models here').action(run('newer', 'outdated'))
   add('upgrade [ref...]', 'import newer commits of models; a tag keeps the older version')

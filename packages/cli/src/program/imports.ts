@@ -31,6 +31,7 @@ export function addImportCommands({ add, group, run }: CommandTools): void {
         'companion files to share with the model: those that loaders read (default), or all'
       ).choices(['loaders', 'all'])
     )
+    .option('--one-model', 'import a folder as one model, even if it holds several repositories')
     .action(run('imports', 'importLocal'))
   ofHub(addImport('hf <org/name[:quant,...]>', 'import a repository of the hub at one commit')).action(
     run('imports', 'importHf')
@@ -59,7 +60,7 @@ export function addImportCommands({ add, group, run }: CommandTools): void {
     'oci <source>',
     'import from an OCI image layout (a folder, a .tar) or a registry: registry/name:tag'
   )
-  imported(ofOci, 'the name to keep it under; default: the name it was packed under')
+  imported(ofOci, 'the name to keep it under; default: that of the model, if you packed it')
     .option('--tag <tag>', 'import only this model of a layout; default: all of them')
     .addOption(QUANT)
     .addOption(PLAIN_HTTP)

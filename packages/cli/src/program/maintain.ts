@@ -18,11 +18,14 @@ export function addMaintainCommands(tools: CommandTools): void {
   const hubs = ['hf'] as const
   add('login', 'store a token of the model hub, for gated and private repositories')
     .addArgument(new Argument('<hub>', 'the hub').choices(hubs))
-    .action(runAtOnce('login', 'login'))
+    .option('--replace', 'replace a token that another program stored')
+    .option('--no-check', 'store it without asking the hub')
+    .action(run('login', 'login'))
   add('logout', 'remove the token of the model hub')
     .addArgument(new Argument('<hub>', 'the hub').choices(hubs))
     .action(runAtOnce('login', 'logout'))
   add('move <dir>', 'copy the store to another disk; the old one stays until you delete it')
+    .option('--new', 'even if the folder had another store')
     .addOption(DAEMON)
     .action(runAtOnce('move', 'move'))
   const bucket = (command: Command): Command =>
@@ -36,6 +39,7 @@ export function addMaintainCommands(tools: CommandTools): void {
   bucket(add('restore <src>', 'restore a store from a backup into a new or empty folder'))
     .option('--root <dir>', 'the folder; default: the configured one')
     .option('--incomplete', 'continue without the damaged files of the backup')
+    .option('--new', 'even if the folder had another store')
     .addOption(DAEMON)
     .action(runAtOnce('backup', 'restore'))
   addHelpCommands(tools)
@@ -45,7 +49,7 @@ function addHelpCommands({ program, add, runAtOnce }: CommandTools): void {
   add('completion', 'print a shell completion script')
     .addArgument(new Argument('<shell>', 'which shell').choices(SHELLS))
     .action(runAtOnce('completion', 'completion'))
-  // Hidden: only the completion scripts call it.
+  // hidden: only the completion scripts call it.
   program
     .command('__complete [words...]', { hidden: true })
     .allowUnknownOption()

@@ -5,7 +5,7 @@ import type { Session } from '../session.ts'
 /** What commander gives to an action: the arguments, the options, the command. */
 type ActionArguments = Parameters<Parameters<Command['action']>[0]>
 
-export type Work = (session: Session, ...given: ActionArguments) => Promise<void> | void
+export type CommandWork = (session: Session, ...given: ActionArguments) => Promise<void> | void
 
 /** The modules of the commands. Each is loaded only when one of its commands runs, to keep the start fast. */
 export const MODULES = {
@@ -34,6 +34,7 @@ export const MODULES = {
   seed: () => import('../commands/seed.ts'),
   service: () => import('../commands/service.ts'),
   signature: () => import('../commands/signature.ts'),
+  tag: () => import('../commands/tag.ts'),
   ui: () => import('../commands/ui.ts'),
   view: () => import('../commands/view.ts'),
   why: () => import('../commands/why.ts')
@@ -73,13 +74,14 @@ export const list = (value: string, before: readonly string[] | undefined): read
 export const ALL = new Option('--all', 'import all quants without asking')
 export const AUX = new Option(
   '--aux <choice>',
-  'projectors and imatrix: f16, bf16, f32, imatrix (comma-separated), all or none; default: one projector'
+  'beside the weights: f16, bf16, f32 (projector), draft:QUANT, imatrix, lora (comma-separated), all or none; default: one projector and one draft head'
 )
 export const DAEMON = new Option('--svcd <program>', 'the svcd to run; default: the one installed with this svc')
 export const EVICT = new Option(
   '--evict',
   'if space is short, evict models that the daemon can fetch again, without asking'
 )
+export const FORCE = new Option('--force', 'import weights that no runtime can load, too; they are not shared')
 export const IMAGE = new Option(
   '--image',
   'write an ordinary image with the files below models/, for runtimes that cannot mount artifacts'
@@ -100,3 +102,4 @@ export const imported = (command: Command, as: string): Command =>
     .option('--file <glob>', 'only weights whose name matches, such as "*q4_k_m*"; repeatable', list)
     .option('--keep-names', 'keep file names as they are; else Model-7B.Q4_K_M.gguf becomes model-7b-q4_k_m.gguf')
     .addOption(PRIVATE)
+    .addOption(FORCE)

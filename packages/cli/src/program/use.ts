@@ -22,6 +22,14 @@ export function addUseCommands({ add, run }: CommandTools): void {
         'lay it out below DIR for ComfyUI, in the folder for this use, with an extra_model_paths.yaml'
       ).choices(COMFYUI_USES)
     )
+    .option('--replace', 'replace a view of another model at DIR')
+    .addOption(
+      new Option('--refresh [dir]', 'move a view, or all views, of older versions to the present ones').conflicts([
+        'copy',
+        'hardlink',
+        'comfyui'
+      ])
+    )
     .addOption(
       new Option('--rm <dir>', 'remove a view; with REF, only that model of a hub cache').conflicts([
         'copy',

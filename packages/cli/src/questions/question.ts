@@ -3,7 +3,7 @@ import type { Session } from '../session.ts'
 
 /** Whether a person at a terminal can be asked. */
 export const canAsk = ({ json, quiet, terminal: { stdin, stderr } }: Session): boolean =>
-  !json && !quiet && stdin?.isTTY === true && stderr.isTTY === true
+  !json && !quiet && stdin?.isTTY === true && stderr.isTerminal
 
 /** Asks a question; undefined at the end of input (Ctrl-D). */
 export type Ask = (question: string) => Promise<string | undefined>
@@ -17,11 +17,11 @@ export async function asking<T>({ terminal, signal }: Session, work: (ask: Ask) 
   const answers = lines[Symbol.asyncIterator]()
   try {
     return await work(async (question) => {
-      terminal.stderr.write(question)
+      terminal.stderr.question(question)
       const answer = isOver ? undefined : await answers.next()
       if (!signal.aborted && answer !== undefined && answer.done !== true) return answer.value.trim()
       // the cursor is still on the question's line
-      terminal.stderr.write('\n')
+      terminal.stderr.line()
       if (signal.aborted) throw new CliError('interrupted', 'interrupted; nothing was done', { code: 'E_INTERRUPTED' })
       return undefined
     })

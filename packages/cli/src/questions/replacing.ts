@@ -46,7 +46,7 @@ export function takenRefs(error: unknown): readonly string[] | undefined {
 }
 
 /** `ns/name:quant`; the other candidates of that code are names of files. */
-const TAKEN = /^[a-z0-9][a-z0-9._-]*\/[a-z0-9][a-z0-9._-]*:[a-z0-9_-]+$/
+const TAKEN = /^[a-z0-9][a-z0-9._-]*\/[a-z0-9][a-z0-9._-]*:[a-z0-9._-]+$/
 
 export function tellReplaced(session: Session, { as, result }: Pick<Job, 'as' | 'result'>): void {
   for (const { quant, manifest } of result?.replaced ?? [])

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import type { SwarmStatus } from '@svc/client'
 import { usage } from '../errors.ts'
 import type { Session } from '../session.ts'
+import { stateFolder } from '../user-state.ts'
 import { asking, canAsk } from './question.ts'
 
 /** From when on others can fetch an import; undefined if nothing is shared. */
@@ -29,9 +30,9 @@ export async function tellSharingOnce(session: Session): Promise<void> {
 }
 
 /** The file that records that this user was told. */
-function toldMark({ XDG_STATE_HOME, HOME }: Session['terminal']['env']): string | undefined {
-  const state = XDG_STATE_HOME?.startsWith('/') ? XDG_STATE_HOME : HOME && join(HOME, '.local/state')
-  return state ? join(state, 'svc', 'told-sharing') : undefined
+function toldMark(env: Session['terminal']['env']): string | undefined {
+  const folder = stateFolder(env)
+  return folder === undefined ? undefined : join(folder, 'told-sharing')
 }
 
 /**
@@ -44,6 +45,34 @@ export async function settleOwnModels(session: Session): Promise<string | undefi
   if (seedLocal !== undefined || from === undefined) return undefined
   if (!canAsk(session)) return from
   session.note('The daemon shares models over BitTorrent. Share your own models, too?')
+  await askOwnModels(session)
+  return undefined
+}
+
+/**
+ * Whether adopted models may be shared where everybody may have them: by the options, the configuration, or the answer
+ * to the same question. Where nobody answers, they may not.
+ */
+export async function mayShareAdopted(
+  session: Session,
+  options: { readonly share?: boolean; readonly private?: boolean; readonly yes?: boolean }
+): Promise<boolean> {
+  if (options.private === true) return false
+  if (options.share === true) return true
+  const { swarm, seedLocal } = await session.client.status()
+  if (seedLocal !== undefined) return seedLocal
+  if (sharedFrom(swarm) !== undefined && options.yes !== true && canAsk(session)) {
+    session.note(
+      'The daemon shares models over BitTorrent. Share your own models, too? Those of other tools are shared only if the hub gives them to everybody.'
+    )
+    return askOwnModels(session)
+  }
+  session.note('the models will be private, since nobody said that they may be shared: --share says so')
+  return false
+}
+
+/** @throws CliError without an answer */
+async function askOwnModels(session: Session): Promise<boolean> {
   const shared = await asking(session, async (ask) => {
     let question = 'Share own models? (yes, or no to keep them private; asked once) '
     for (;;) {
@@ -58,11 +87,11 @@ export async function settleOwnModels(session: Session): Promise<string | undefi
   const { file } = await session.client.decideSeedLocal({ seedLocal: shared })
   const kept = shared ? 'own models are shared' : 'own models stay private; svc private REF --off shares one of them'
   session.note(file === undefined ? kept : `${kept} (seed_local = ${shared} in ${file})`)
-  return undefined
+  return shared
 }
 
 /** Printed after each import of own models until the user has decided. */
 export const tellShared = (session: Session, as: string, from: string): void =>
   session.note(
-    `others can fetch it from here, ${from}. To keep it to yourself: svc private ${as}, or import with --private; all models of your own: seed_local = false below [swarm] in the configuration`
+    `own models are shared by default: others can fetch it from here, ${from}. To keep it to yourself: svc private ${as}, or import with --private; all models of your own: seed_local = false below [swarm] in the configuration`
   )

@@ -29,15 +29,15 @@ export async function runDaemonCommand(
     cwd: terminal.cwd,
     env: { ...(terminal.env as NodeJS.ProcessEnv), ...env },
     // on a terminal it draws its own progress bar
-    stdio: ['ignore', 'pipe', !json && terminal.stderr === process.stderr ? 'inherit' : 'pipe']
+    stdio: ['ignore', 'pipe', json ? 'pipe' : terminal.stderr.forChild]
   })
   const stop = (): void => void child.kill('SIGINT')
   signal.addEventListener('abort', stop, { once: true })
   let complaint = ''
-  child.stdout!.setEncoding('utf8').on('data', (text: string) => terminal.stdout.write(text))
+  child.stdout!.setEncoding('utf8').on('data', (text: string) => terminal.stdout.text(text))
   child.stderr?.setEncoding('utf8').on('data', (text: string) => {
     if (json) complaint += text
-    else terminal.stderr.write(text)
+    else terminal.stderr.text(text)
   })
   const [code] = (await once(child, 'close').finally(() => signal.removeEventListener('abort', stop))) as [
     number | null

@@ -55,7 +55,7 @@ export function takeStep(step: ServiceStep, env: NodeJS.ProcessEnv): string {
   if ('write' in step) {
     if (contentOf(step.write) === step.content) return `unchanged ${step.write}`
     makeFoldersSync(dirname(step.write))
-    // The manager must never read a half-written file.
+    // the manager must never read a half-written file.
     const temporary = `${step.write}.new`
     writeFileSync(temporary, step.content, { mode: 0o644 })
     renameSync(temporary, step.write)

@@ -32,7 +32,7 @@ export function systemd(
       ...ALL_UNITS.map((unit) => ({ write: join(folder, unit), content: texts[unit] })),
       { run: ctl('daemon-reload') },
       { run: ctl('enable', ...DAEMON_UNITS) },
-      // Replaces an older running daemon; the service requires its socket unit.
+      // replaces an older running daemon; the service requires its socket unit.
       { run: ctl('restart', 'svcd.socket', 'svcd.service') }
     ],
     remove: [

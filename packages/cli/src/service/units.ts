@@ -21,7 +21,7 @@ export function systemdUnits(svcd: readonly string[], svc: readonly string[]): R
 function unit(name: Unit, [program = '', ...args]: readonly string[] = []): string {
   const text = readFileSync(join(packageFolder(), 'units', name), 'utf8')
   const words = [programWord(program), ...args.map((arg) => quoted(arg.replaceAll('$', '$$$$')))]
-  // A function, because '$' has a meaning in a replacement string.
+  // a function, because '$' has a meaning in a replacement string.
   return text.replace(/^ExecStart=.*/m, () => `ExecStart=${words.join(' ')}`)
 }
 

@@ -1,10 +1,15 @@
-import { once } from 'node:events'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import type { Duplex } from 'node:stream'
+import { errnoOf } from '@svc/internal-errors'
 import type { Session } from '../session.ts'
 import { BridgeRefusal, forbidden, readBody, send, sendError, sendJson, startEvents } from './answer.ts'
 import { BridgeAccess } from './bridge-access.ts'
+import { isBrowserHere } from './desktop.ts'
+import { closed, listenOnAll } from './listening.ts'
 import { LiveFeed } from './live-feed.ts'
+import { type PageHost, pageHosts, type Resolve, SHARED_HOST } from './page-host.ts'
+import { Places } from './places.ts'
 import { findRoute } from './routes.ts'
 
 /**
@@ -33,7 +38,10 @@ if (token !== '') {
 }
 `
 
-const MAX_CONNECTIONS = 256
+/** Connections that have shown no session, of which anybody on this machine may open any number. */
+const MAX_STRANGERS = 512
+/** Connections of browsers that were let in: six of each, and more of those that use several profiles. */
+const MAX_CONNECTIONS = 128
 const MAX_HEADER_BYTES = 16 * 1024
 
 export interface PageFile {
@@ -46,14 +54,22 @@ export interface BridgeOptions {
   readonly files: ReadonlyMap<string, PageFile>
   /** 0: any that is free. */
   readonly port?: number | undefined
+  /** Finds the addresses of a name. Default: as the system does. */
+  readonly resolve?: Resolve
 }
 
-/** Serves a page on 127.0.0.1 to the browser of one person, and passes its requests to the daemon. */
+/** What another program that had this origin left in the browser. */
+const FORGET = { 'Clear-Site-Data': '"cache", "storage"' }
+
+/** Serves a page on this machine to the browser of one person, and passes its requests to the daemon. */
 export class Bridge {
-  readonly #server: Server
+  #servers: readonly Server[] = []
   readonly #session: Session
   readonly #options: BridgeOptions
   readonly #feed: LiveFeed
+  readonly #strangers = new Places(MAX_STRANGERS)
+  readonly #known = new Places(MAX_CONNECTIONS)
+  #origin = ''
   #access = new BridgeAccess('')
 
   private constructor(session: Session, options: BridgeOptions) {
@@ -61,41 +77,67 @@ export class Bridge {
     this.#session = { ...session, note: () => undefined }
     this.#options = options
     this.#feed = new LiveFeed(session)
-    this.#server = createServer(
-      {
-        maxHeaderSize: MAX_HEADER_BYTES,
-        headersTimeout: 5_000,
-        requestTimeout: 30_000,
-        // silent connections of others must not take the browser's places
-        connectionsCheckingInterval: 1_000
-      },
-      (request, response) => void this.#answer(request, response)
-    )
-    this.#server.maxConnections = MAX_CONNECTIONS
   }
 
   /** @throws the error of `listen`, e.g. EADDRINUSE */
   static async start(session: Session, options: BridgeOptions): Promise<Bridge> {
     const bridge = new Bridge(session, options)
-    await once(bridge.#server.listen(options.port ?? 0, '127.0.0.1'), 'listening')
-    bridge.#access = new BridgeAccess(`127.0.0.1:${bridge.port}`)
+    const hosts = await pageHosts(isBrowserHere(session.terminal.env), session.clock, options.resolve)
+    for (const [i, host] of hosts.entries()) {
+      try {
+        await bridge.#listen(host)
+        return bridge
+      } catch (error) {
+        if (errnoOf(error) !== 'EADDRNOTAVAIL' || i === hosts.length - 1) throw error
+      }
+    }
     return bridge
   }
 
   get port(): number {
-    return (this.#server.address() as AddressInfo).port
+    return (this.#servers[0]!.address() as AddressInfo).port
+  }
+
+  /** Whether another program may have served pages to the browser from the same origin. */
+  get isShared(): boolean {
+    return new URL(this.#origin).hostname === SHARED_HOST.name
   }
 
   /** A link that lets one browser in, once. Earlier links no longer do. */
   newLink(): string {
-    return `http://127.0.0.1:${this.port}/#${this.#access.newToken()}`
+    return `${this.#origin}/#${this.#access.newToken()}`
   }
 
   async close(): Promise<void> {
     this.#feed.close()
-    const closed = once(this.#server.close(), 'close')
-    this.#server.closeAllConnections()
-    await closed
+    await Promise.all(this.#servers.map(closed))
+  }
+
+  async #listen({ name, addresses }: PageHost): Promise<void> {
+    const { port = 0 } = this.#options
+    this.#servers = await listenOnAll(() => this.#server(), addresses, port)
+    // without the port where browsers leave it out
+    this.#origin = new URL(`http://${name}:${this.port}`).origin
+    this.#access = new BridgeAccess(new URL(this.#origin).host)
+  }
+
+  #server(): Server {
+    const answer = (request: IncomingMessage, response: ServerResponse): void => void this.#answer(request, response)
+    const server = createServer(
+      {
+        maxHeaderSize: MAX_HEADER_BYTES,
+        headersTimeout: 5_000,
+        requestTimeout: 30_000,
+        connectionsCheckingInterval: 1_000,
+        // refused like any other wrong host
+        requireHostHeader: false
+      },
+      answer
+    )
+    server.on('checkExpectation', answer)
+    server.on('clientError', refuseBytes)
+    server.on('connection', (socket) => this.#strangers.add(socket))
+    return server
   }
 
   async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -112,12 +154,18 @@ export class Bridge {
     const { method = '', url = '' } = request
     const query = url.indexOf('?')
     const path = query < 0 ? url : url.slice(0, query)
-    if (this.#access.isForeign(request, path === '/')) throw forbidden()
-    if (path.startsWith(this.#access.path) && this.#access.hasSession(request))
+    const isForeign = this.#access.isForeign(request, path === '/')
+    if (!isForeign && path.startsWith(this.#access.path) && this.#access.hasSession(request)) {
+      this.#strangers.delete(request.socket)
+      this.#known.add(request.socket)
       return this.#serve(request, response, path.slice(this.#access.path.length), url.slice(path.length))
+    }
+    // the only answer of a connection without a session
+    response.shouldKeepAlive = false
+    if (isForeign) throw forbidden()
     switch (`${method} ${path}`) {
       case 'GET /':
-        return send(response, 403, 'text/html; charset=utf-8', ENTRY)
+        return send(response, 403, 'text/html; charset=utf-8', ENTRY, this.isShared ? FORGET : {})
       case 'GET /enter.js':
         return send(response, 200, 'text/javascript; charset=utf-8', ENTRY_SCRIPT)
       case 'POST /session':
@@ -162,4 +210,17 @@ export class Bridge {
     if (method !== 'GET') this.#feed.lookSoon()
     if (!response.destroyed) sendJson(response, 200, answer)
   }
+}
+
+const STATUS_OF: Readonly<Record<string, string>> = {
+  HPE_HEADER_OVERFLOW: '431 Request Header Fields Too Large',
+  HPE_CHUNK_EXTENSIONS_OVERFLOW: '413 Content Too Large',
+  ERR_HTTP_REQUEST_TIMEOUT: '408 Request Timeout'
+}
+
+/** Refuses what is no request, as Node does; but no browser may keep the answer. */
+function refuseBytes({ code = '' }: NodeJS.ErrnoException, socket: Duplex): void {
+  const status = STATUS_OF[code] ?? '400 Bad Request'
+  if (!socket.writable || code === 'ECONNRESET') return void socket.destroy()
+  socket.end(`HTTP/1.1 ${status}\r\nCache-Control: no-store\r\nConnection: close\r\n\r\n`)
 }

@@ -10,6 +10,9 @@ type Env = Terminal['env']
 /** Whether the person sits at another machine. */
 export const isRemote = ({ SSH_CONNECTION }: Env): boolean => SSH_CONNECTION !== undefined && SSH_CONNECTION !== ''
 
+/** Whether the browser runs on this system: that of Windows, beside its Linux, reaches it by `localhost` only. */
+export const isBrowserHere = (env: Env): boolean => !isRemote(env) && env.WSL_DISTRO_NAME === undefined
+
 /** Has the desktop open a path, in a program of its own choice. @returns false where there is no desktop */
 export function openOnDesktop(env: Env, path: string): boolean {
   const program = isRemote(env) ? undefined : openerOf(env)

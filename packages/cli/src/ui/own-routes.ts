@@ -91,7 +91,7 @@ function sharedModel(magnet: string, command: string): object {
   }
 }
 
-/** Recognises a text that somebody pastes. */
+/** Recognizes a text that somebody pastes. */
 async function sourceOf(text: string): Promise<unknown> {
   const magnet = /magnet:\?[^\s'"]+/.exec(text)?.[0]
   if (magnet !== undefined) return { kind: 'bt', ...sharedModel(magnet, text) }
@@ -115,13 +115,15 @@ async function commands({ session, query }: PageRequest): Promise<unknown> {
   const path = `"$(svc path ${ref})"`
   const folder = `"$(svc path ${ref} --dir)"`
   // of several, the path of one would be ambiguous
-  const hasProjector = files.filter(({ role }) => role === 'vision-projector').length === 1
+  const option = (name: string, fragment: string, role: string): string =>
+    files.filter((file) => file.role === role).length === 1 ? ` ${name} "$(svc path '${ref}#${fragment}')"` : ''
+  const beside = option('--mmproj', 'mmproj', 'vision-projector') + option('--model-draft', 'draft', 'draft')
   if (has('weights.gguf'))
     return {
       commands: [
         {
           runtime: 'llama.cpp',
-          command: `llama-server -m ${path}${hasProjector ? ` --mmproj "$(svc path '${ref}#mmproj')"` : ''}`
+          command: `llama-server -m ${path}${beside}`
         },
         {
           runtime: 'Ollama',

@@ -26,7 +26,9 @@ async function addModel(daemon: TestDaemon, name: string): Promise<void> {
   Buffer.from('GGUF\u0003\0\0\0').copy(weights)
   weights.fill(0, 8, 24)
   writeFileSync(join(folder, `${name}-q8_0.gguf`), weights)
-  expect(await daemon.svc('import', 'local', name, '--as', `me/${name}`, '--quiet')).toMatchObject({ code: 0 })
+  expect(await daemon.svc('import', 'local', name, '--as', `me/${name}`, '--force', '--quiet')).toMatchObject({
+    code: 0
+  })
 }
 
 const filesIn = (folder: string): Map<string, string> =>

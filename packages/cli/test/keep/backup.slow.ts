@@ -22,7 +22,12 @@ async function restore({ folder, socketPath }: TestDaemon, ...words: string[]): 
     NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE
   }
   const args = ['restore', ...words, '--svcd', svcd]
-  const code = await run(args, '1.2.3', { stdout, stderr, cwd: folder, env }, new AbortController().signal)
+  const code = await run(
+    args,
+    '1.2.3',
+    { stdout: stdout.output, stderr: stderr.output, cwd: folder, env },
+    new AbortController().signal
+  )
   return { code, stdout: stdout.text, stderr: stderr.text }
 }
 

@@ -67,7 +67,7 @@ describe('the candidates', () => {
 
   it('completes every argument that the store or the file system knows', () => {
     const out = new Captured('utf8')
-    const terminal = { stdout: out, stderr: out, cwd: '/', env: {} }
+    const terminal = { stdout: out.output, stderr: out.output, cwd: '/', env: {} }
     const program = buildProgram('0.0.0', terminal, new AbortController().signal, false)
     const open: string[] = []
     const walk = (command: typeof program, words: string[]): void => {

@@ -32,7 +32,7 @@ describe('svc doctor', () => {
     expect([...new Set(report.findings.map(({ check }) => check))]).toEqual(expect.arrayContaining(checks))
     expect(levels(report, 'socket')).toEqual(['ok'])
     expect(levels(report, 'store')).toEqual(['ok'])
-    // Both answer, on the loopback address.
+    // both answer, on the loopback address.
     expect(of(report, 'listeners').map(({ text }) => text)).toEqual([
       expect.stringMatching(/^peers: 127\.0\.0\.1:\d+, from this machine only$/),
       expect.stringMatching(/^HTTP: 127\.0\.0\.1:\d+, from this machine only$/),

@@ -25,7 +25,12 @@ async function move({ folder, socketPath }: TestDaemon, words: readonly string[]
     NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE
   }
   const args = ['move', ...words, '--svcd', svcd]
-  const code = await run(args, '1.2.3', { stdout, stderr, cwd: folder, env }, new AbortController().signal)
+  const code = await run(
+    args,
+    '1.2.3',
+    { stdout: stdout.output, stderr: stderr.output, cwd: folder, env },
+    new AbortController().signal
+  )
   return { code, stdout: stdout.text, stderr: stderr.text, config: readFileSync(config, 'utf8') }
 }
 
@@ -39,7 +44,7 @@ it('svc move refuses while a daemon runs, then moves, and reports the state of t
   expect(existsSync(join(daemon.folder, 'new'))).toBe(false)
 
   await daemon.pause()
-  const inside = await move(daemon, ['root/inside', '--json'])
+  const inside = await move(daemon, ['root/inside', '--new', '--json'])
   expect(inside).toMatchObject({ code: 2, stdout: '' })
   expect(JSON.parse(inside.stderr).error.message).toContain(daemon.root)
 

@@ -54,7 +54,12 @@ function home(manager: 'systemctl' | 'launchctl', socketPath?: string): Home {
       const stdout = new Captured('utf8')
       const stderr = new Captured('utf8')
       const env = { HOME: folder, PATH: `${bin}:/usr/bin:/bin`, SVC_SOCKET: socketPath ?? join(folder, 's.sock') }
-      const code = await run(args, '1.2.3', { stdout, stderr, cwd: folder, env }, new AbortController().signal)
+      const code = await run(
+        args,
+        '1.2.3',
+        { stdout: stdout.output, stderr: stderr.output, cwd: folder, env },
+        new AbortController().signal
+      )
       return { code, stdout: stdout.text, stderr: stderr.text }
     },
     asked() {
@@ -209,7 +214,7 @@ describe('launchd', () => {
       `bootstrap gui/${uid} ${path}`,
       `enable gui/${uid}/io.svc.svcd`
     ])
-    // Without a setting: svc looks there once the agent is installed, and only then.
+    // without a setting: svc looks there once the agent is installed, and only then.
     expect(installedAgentSocket({ HOME: folder }, 'darwin')).toBe(agentSocketPath(folder))
     expect(installedAgentSocket({ HOME: folder }, 'linux')).toBeUndefined()
     expect(installedAgentSocket({ HOME: folder, SVC_SOCKET: '/x' }, 'darwin')).toBeUndefined()

@@ -82,6 +82,22 @@ export const COMPANIONS: readonly Mutation[] = [
       caughtBy: OWN_TEST
     }
   ]),
+  ...of('daemon/src/library/view-maker.ts', [
+    {
+      what: 'companions: mirrors are given no folder with the owner’s own files',
+      find: `[...missing, ...ownCompanions(document, state)]`,
+      replace: `[...missing]`,
+      caughtBy: OWN_TEST
+    }
+  ]),
+  ...of('daemon/src/import/plan.ts', [
+    {
+      what: 'the text of a licence that is named like a secret is not kept',
+      find: `const licences = recognition.licences.filter(({ name }) => !isSecretByName(name))`,
+      replace: `const { licences } = recognition`,
+      caughtBy: OWN_TEST
+    }
+  ]),
   ...of('daemon/src/api/routes/models.ts', [
     {
       what: 'companions: `why` counts the files that may leave',
@@ -142,8 +158,8 @@ export const COMPANIONS: readonly Mutation[] = [
   ...of('daemon/src/library/view-maker.ts', [
     {
       what: 'companions: mirrors show none of the owner’s own files',
-      find: `forOthers ? kept.files.filter(({ path }) => !own.has(path)) : kept.files`,
-      replace: `kept.files`,
+      find: `[...missing, ...ownCompanions(document, state)]`,
+      replace: `missing`,
       caughtBy: { file: 'packages/daemon/test/mirror/own-companions.test.ts' }
     }
   ])

@@ -11,6 +11,7 @@ const TESTS = 'packages/daemon/test'
 export const RULE_TEST = { file: `${TESTS}/library/provenance.test.ts` }
 const PROOF_TEST = { file: `${TESTS}/sources/hub/proof.test.ts` }
 const ADOPT_TEST = { file: `${TESTS}/sources/hub/adopt.test.ts` }
+const BESIDE_TEST = { file: 'packages/cli/test/adopt-sharing.test.ts', name: 'small files that may leave' }
 const STRANGERS_TEST = { file: `${TESTS}/mirror/strangers.test.ts` }
 const MEANWHILE_TEST = { file: `${TESTS}/mirror/withheld-meanwhile.test.ts` }
 const JOINING_TEST = { file: `${TESTS}/swarm/seeding.test.ts`, name: 'made private while it joins' }
@@ -100,8 +101,8 @@ export const DIRECT: readonly Mutation[] = [
     },
     {
       what: 'a pinned manifest that names bytes proves nothing',
-      find: `return here.filter(({ digest }) => !proven.has(digest))`,
-      replace: `return here.filter(({ digest }) => digest === '' && !proven.has(digest))`,
+      find: `const unproven = here.filter(({ digest }) => !proven.has(digest))`,
+      replace: `const unproven = here.filter(({ digest }) => digest === '' && !proven.has(digest))`,
       caughtBy: { file: `${TESTS}/swarm/private.test.ts`, name: 'a pinned manifest that names a private file' }
     }
   ]),
@@ -114,9 +115,29 @@ export const DIRECT: readonly Mutation[] = [
     },
     {
       what: 'the hub’s confirmation requires that it lists the same files',
-      find: `if (!(await isListed(files.get(name), name))) return 'other-files'`,
-      replace: `await isListed(files.get(name), name)`,
+      find: `if (!(await isOneOf(candidates, file, store))) return false`,
+      replace: `await isOneOf(candidates, file, store)`,
       caughtBy: ADOPT_TEST
+    },
+    {
+      what: 'companions that stay here need not be the hub’s',
+      find: `givenCompanions(document, { source })?.document.files ?? []`,
+      replace: `document.files`,
+      caughtBy: BESIDE_TEST
+    },
+    {
+      what: 'the hub’s answer to an adoption requires that it lists the same files',
+      find: `files.every((file) => isClaimed(file, byName, digests))`,
+      replace: `files.every((file) => isClaimed(file, byName, digests) || Date.now() > 0)`,
+      caughtBy: ADOPT_TEST
+    }
+  ]),
+  ...of('daemon/src/sources/local/seen-bytes.ts', [
+    {
+      what: 'small files that leave with an adopted model must be the hub’s',
+      find: `&& !isForLoaders(name)`,
+      replace: `&& name !== ''`,
+      caughtBy: BESIDE_TEST
     }
   ]),
   ...of('daemon/src/sources/hub/hub-imports.ts', [

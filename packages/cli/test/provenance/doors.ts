@@ -38,6 +38,8 @@ export class Doors {
   readonly #told = new Map<string, Set<string>>()
   /** How often each door gave something that it may give. */
   readonly given: Record<string, number> = {}
+  /** How often each door was asked for what nobody may have. */
+  readonly refused: Record<string, number> = {}
 
   constructor(machine: Machine, world: World) {
     this.#machine = machine
@@ -71,10 +73,15 @@ export class Doors {
   }
 
   #sameAsAbsent(door: string, url: string, answer: Answer, absent: Answer): void {
+    this.#refuses(door)
     const facts = ({ status, headers, body }: Answer): string =>
       JSON.stringify([status, { ...headers, date: undefined }, body.toString('latin1')])
     if (facts(answer) !== facts(absent))
       throw new LeakError(door, `${url} answers ${answer.status}, and not as for what is not here`)
+  }
+
+  #refuses(door: string): void {
+    this.refused[door] = (this.refused[door] ?? 0) + 1
   }
 
   /** What was given until now leaves the swarm in a moment, not at once. */
@@ -112,7 +119,7 @@ export class Doors {
       const url = `${base}/${path}`
       const answer = await this.#get(url)
       if (may === 'no') this.#sameAsAbsent('webseed', `${url} (${factsOf(artifact)})`, answer, absent)
-      this.#held('webseed', url, answer, artifact.tags)
+      this.#held('webseed', url, answer, artifact.tags, artifact.mentions)
     }
   }
 
@@ -125,6 +132,7 @@ export class Doors {
     const received = await this.#peerMessages(artifact.torrent.infohash)
     // unchoke, a block, hashes: these are given; an answered handshake tells that it is here
     const gave = received === undefined ? 'nothing' : `a handshake and messages ${received.join(' ')}`
+    if (this.#machine.oracle.inSwarm(artifact) === 'no') this.#refuses('swarm')
     if (this.#machine.oracle.inSwarm(artifact) === 'no' && received !== undefined)
       throw new LeakError('swarm', `the infohash of ${artifact.manifest} (${factsOf(artifact)}) got ${gave}`)
     if (received?.some((id) => [1, 7, 22].includes(id))) this.given.swarm = (this.given.swarm ?? 0) + 1
@@ -196,12 +204,13 @@ export class Doors {
         : [`/${name}/resolve/${revision}/${file}`]
     for (const path of paths) {
       const answer = await this.#get(doors.hub + path)
+      const given = oracle.ofRepo(repo.number).filter((each) => oracle.isGiven(each))
       this.#held(
         'hub mirror',
         `${path} (${this.#toldOf(repo)})`,
         answer,
         oracle.tagsOfRepo(repo.number, name, told),
-        repo.listed
+        new Set([...repo.listed, ...given.flatMap(({ mentions }) => [...mentions])])
       )
       // of a name that may be looked for, 429 says that the hub does not answer
       if (!isSilent || (answer.status === 429 && this.#machine.habits.onDemand && name.startsWith('acme/'))) continue
@@ -230,14 +239,22 @@ export class Doors {
     return habits.onDemand && isAllowed && !oracle.isKeptFromHub(repo.number, name, told)
   }
 
+  /** What others may have under a name now, with what comes in. */
+  #givenUnder(name: string): readonly Known[] {
+    const { oracle } = this.#machine
+    return [...oracle.ofName(name), ...oracle.awaitedUnder(name)]
+  }
+
   async ociTags(name: string): Promise<void> {
     const url = `${this.#machine.doors.oci}/v2/${name}/tags/list`
     const answer = await this.#get(url)
-    const given = this.#machine.oracle.ofName(name)
+    const given = this.#givenUnder(name)
     if (given.length === 0) {
       const absent = await this.#get(url.replace(name, NOBODY))
       return this.#sameAsAbsent('OCI mirror', url, answer, absent)
     }
+    // the quant of what comes in is not known yet
+    if (this.#machine.oracle.awaitedUnder(name).length > 0) return
     const quants = new Set(given.flatMap(({ refs }) => [...refs].map((ref) => ref.split(':')[1])))
     const { tags = [] } = JSON.parse(answer.body.toString()) as { tags?: string[] }
     for (const tag of tags)
@@ -250,6 +267,11 @@ export class Doors {
     const answer = await this.#get(url)
     const manifest = this.#machine.oracle.names.get(name)?.get(quant)
     const artifact = manifest === undefined ? undefined : this.#machine.oracle.artifacts.get(manifest)
+    const awaited = this.#machine.oracle.awaitedUnder(name)
+    if ((artifact === undefined || !this.#machine.oracle.isGiven(artifact)) && awaited.length > 0) {
+      this.#held('OCI mirror', url, answer, tagsOf(awaited), mentionsOf(awaited))
+      return new Set()
+    }
     if (artifact === undefined || !this.#machine.oracle.isGiven(artifact)) {
       const absent = await this.#get(url.replace(name, NOBODY))
       this.#sameAsAbsent('OCI mirror', url, answer, absent)
@@ -262,8 +284,8 @@ export class Doors {
   async ociBlob(name: string, digest: string): Promise<void> {
     const url = `${this.#machine.doors.oci}/v2/${name}/blobs/${digest}`
     const answer = await this.#get(url, { range: 'bytes=0-1023' })
-    const given = this.#machine.oracle.ofName(name)
-    this.#held('OCI mirror', url, answer, new Set(given.flatMap(({ tags }) => [...tags])))
+    const given = this.#givenUnder(name)
+    this.#held('OCI mirror', url, answer, tagsOf(given), mentionsOf(given))
     if (given.some(({ files, beside }) => files.some((file) => file.digest === digest) || beside.has(hexOf(digest))))
       return
     if (answer.status === 206 || answer.status === 200) return
@@ -277,22 +299,41 @@ export class Doors {
     const bucket = `${doors.s3}/models`
     const listing = `${bucket}?list-type=2&prefix=${name}/`
     const listed = await this.#get(listing)
-    const given = oracle.ofName(name)
+    const given = this.#givenUnder(name)
     if (given.length === 0) {
       const absent = await this.#get(listing.replace(name, NOBODY))
       const plain = { ...listed, headers: {}, body: Buffer.from(listed.body.toString().replaceAll(name, NOBODY)) }
       this.#sameAsAbsent('S3 mirror', listing, plain, { ...absent, headers: {} })
     }
-    this.#held('S3 mirror', listing, listed, new Set(given.flatMap(({ tags }) => [...tags])))
+    this.#held('S3 mirror', listing, listed, tagsOf(given))
     const manifest = oracle.names.get(name)?.get(quant)
     const artifact = manifest === undefined ? undefined : oracle.artifacts.get(manifest)
-    const mayBe = artifact !== undefined && oracle.isGiven(artifact)
+    const awaited = oracle.awaitedUnder(name)
+    const may = [...awaited, ...(artifact !== undefined && oracle.isGiven(artifact) ? [artifact] : [])]
     const absent = await this.#get(`${bucket}/${NOBODY}/q4_0/x`)
     for (const file of files) {
       const url = `${bucket}/${name}/${quant}/${file.split('/').map(encodeURIComponent).join('/')}`
       const answer = await this.#get(url)
-      if (!mayBe) this.#sameAsAbsent('S3 mirror', `${url} (${artifact && factsOf(artifact)})`, answer, absent)
-      this.#held('S3 mirror', url, answer, mayBe ? artifact.tags : new Set())
+      if (may.length === 0) this.#sameAsAbsent('S3 mirror', `${url} (${artifact && factsOf(artifact)})`, answer, absent)
+      this.#held('S3 mirror', url, answer, tagsOf(may), mentionsOf(may))
+    }
+  }
+
+  /** Every door, for a digest that nobody may know of: by the names of all that is here, and of an artifact that has it. */
+  async digest(hex: string, owner: Known | undefined): Promise<void> {
+    for (const name of this.#machine.oracle.names.keys()) await this.ociBlob(name, `sha256:${hex}`)
+    if (owner !== undefined) await this.all(owner)
+  }
+
+  /** What the hub's mirror says of a repository that a stranger's manifest claims, and no hub has. */
+  async #claimed({ files, tags, claims }: Known, may: boolean): Promise<void> {
+    for (const path of [
+      `/api/models/${claims!.name}/revision/${claims!.commit}?blobs=true`,
+      ...files.map(({ name }) => `/${claims!.name}/resolve/${claims!.commit}/${name}`)
+    ]) {
+      const answer = await this.#get(this.#machine.doors.hub + path)
+      this.#held('hub mirror', path, answer, may ? tags : new Set())
+      if (!may) this.#refuses('hub mirror')
     }
   }
 
@@ -322,11 +363,17 @@ export class Doors {
     const home = repo && this.#world.repos[repo.number]
     for (const name of home?.names ?? []) {
       await this.hubMirror(home!, name, repo!.commit)
-      for (const { name: file } of home!.commits.find(({ sha }) => sha === repo!.commit)?.files ?? [])
+      const files = home!.commits.find(({ sha }) => sha === repo!.commit)?.files ?? []
+      const claimed = artifact.named === undefined ? [] : artifact.files
+      for (const file of new Set([...files, ...claimed].map((each) => each.name)))
         await this.hubMirror(home!, name, repo!.commit, file)
     }
+    if (artifact.claims !== undefined) await this.#claimed(artifact, this.#machine.oracle.isGiven(artifact))
   }
 }
+
+const tagsOf = (all: readonly Known[]): ReadonlySet<string> => new Set(all.flatMap(({ tags }) => [...tags]))
+const mentionsOf = (all: readonly Known[]): ReadonlySet<string> => new Set(all.flatMap(({ mentions }) => [...mentions]))
 
 const hexOf = (digest: string): string => digest.slice('sha256:'.length)
 

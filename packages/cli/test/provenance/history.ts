@@ -7,8 +7,9 @@ import { putOllama } from '../tool-caches.ts'
 import { Doors, factsOf, LeakError } from './doors.ts'
 import { type Habits, Machine } from './machine.ts'
 import type { Arrival, Beside, Known } from './oracle.ts'
-import { COMPANION, pick, type Random, seededRandom, type TaggedFile, tagsIn } from './tagged.ts'
-import { type Parcel, type Repo, World } from './world.ts'
+import { Strangers, type StrangersArtifact } from './strangers.ts'
+import { pick, type Random, seededRandom, type TaggedFile, tagsIn, type Victim } from './tagged.ts'
+import { givenIn, type Parcel, type Repo, World } from './world.ts'
 
 /** A history of random steps on two machines, whose doors are tried after each. */
 export interface HistoryOptions {
@@ -24,6 +25,8 @@ export interface Outcome {
   readonly taken: Readonly<Record<string, number>>
   /** How often each door gave something that may be had: a test in which nothing is given shows nothing. */
   readonly given: Readonly<Record<string, number>>
+  /** How often each door was asked for what nobody may have, and refused it. */
+  readonly refused: Readonly<Record<string, number>>
   /** What was found, and after which step. */
   readonly leak?: { readonly door: string; readonly step: string; readonly at: number; readonly what: string }
 }
@@ -37,6 +40,9 @@ const NAMES = ['me/one', 'me/two', 'team/three'] as const
 /** All doors for all artifacts, besides those that a step was about. */
 const SWEEP_EVERY = 100
 const SWEEP_AT_MOST = 12
+/** Withheld digests that every door is asked for: after a step, and in a sweep. */
+const DIGESTS_A_STEP = 1
+const DIGESTS_A_SWEEP = 40
 
 /** Runs a history to its end, or to the first leak. @throws whatever else goes wrong */
 export async function runHistory({ seed, steps, base }: HistoryOptions): Promise<Outcome> {
@@ -70,12 +76,14 @@ class History {
   readonly #random: Random
   readonly #taken: Record<string, number> = {}
   readonly #steps: readonly ((place: Place) => Promise<readonly Known[] | void>)[]
+  readonly #strangers: Strangers
   #exports = 0
 
-  private constructor(world: World, places: readonly Place[], random: Random) {
+  private constructor(world: World, places: readonly Place[], random: Random, strangers: Strangers) {
     this.#world = world
     this.#places = places
     this.#random = random
+    this.#strangers = strangers
     const of = (count: number, step: (place: Place) => Promise<readonly Known[] | void>) => Array(count).fill(step)
     this.#steps = [
       ...of(8, this.importOwn),
@@ -95,13 +103,18 @@ class History {
       ...of(3, this.remove),
       ...of(1, this.collect),
       ...of(1, this.restart),
+      ...of(1, this.moveByBackup),
       ...of(3, this.exportLayout),
       ...of(3, this.push),
       ...of(3, this.publish),
       ...of(6, this.changeAccess),
       ...of(2, this.renameRepo),
       ...of(3, this.commit),
-      ...of(2, this.nameForeignBytes),
+      ...of(3, this.nameForeignBytes),
+      ...of(8, this.importStrangersPin),
+      ...of(1, this.ensureStrangersPin),
+      ...of(4, this.importStrangersImage),
+      ...of(3, this.importStrangersLayout),
       ...of(1, this.closeRegistry),
       ...of(70, this.askHubMirror),
       ...of(50, this.askWebseed),
@@ -123,12 +136,17 @@ class History {
       seedLocal: [undefined, true, false][random(3)]
     }
     const places: Place[] = []
+    const strangers = new Strangers(world, random)
     for (const name of ['a', 'b']) {
       mkdirSync(join(folder, name))
-      const machine = await Machine.start(world, join(folder, name), habits)
+      const { backup, pins } = strangers.backup(filesOf(world))
+      const isRestored = random(2) === 0
+      const machine = await Machine.start(world, join(folder, name), habits, isRestored ? backup : undefined)
+      for (const pin of isRestored ? pins : [])
+        machine.expect(pin, pin.named.length === 0 ? 'either' : 'named').awaits = 'me/one'
       places.push({ machine, doors: new Doors(machine, world) })
     }
-    return new History(world, places, random)
+    return new History(world, places, random, strangers)
   }
 
   async step(at: number): Promise<void> {
@@ -141,6 +159,7 @@ class History {
       oracle.givenByHub.set(repo, (oracle.givenByHub.get(repo) ?? new Set()).add(tag))
     })
     const touched = (await step.call(this, place)) ?? []
+    oracle.reconsider()
     if (process.env.SVC_PROVENANCE_TRACE !== undefined) this.#trace(at, place, touched)
     for (const artifact of touched) {
       await place.doors.all(artifact)
@@ -150,7 +169,21 @@ class History {
     // what only reads leaves nothing
     const readers: readonly unknown[] = [this.askWebseed, this.askSwarm, this.askOci]
     if (!readers.includes(step)) await this.#settle(place)
+    if (step !== this.askHubMirror && !readers.includes(step)) await this.#askForHidden(place, DIGESTS_A_STEP)
     if (at % SWEEP_EVERY === 0) for (const each of this.#places) await this.#sweep(each)
+  }
+
+  /** Every door, for digests that nobody may know of. */
+  async #askForHidden(place: Place, most: number): Promise<void> {
+    const { oracle } = place.machine
+    for (let i = 0; i < most; i++) {
+      const hidden = oracle.hidden()
+      if (hidden.length === 0) return
+      const hex = pick(this.#random, hidden)
+      const owners = oracle.ownersOf(hex)
+      await place.doors.digest(hex, owners.length === 0 ? undefined : pick(this.#random, owners))
+      await this.#settle(place)
+    }
   }
 
   /** For people who look for the reason of a leak: what each step was about. */
@@ -170,6 +203,7 @@ class History {
       await place.doors.all(pick(this.#random, all))
       await this.#settle(place)
     }
+    await this.#askForHidden(place, DIGESTS_A_SWEEP)
   }
 
   /** What strangers caused is over, and the model knows what it left: an import by the hub's road. */
@@ -182,14 +216,22 @@ class History {
       if (known.arrivals.length > 0) continue
       known.arrivals.push('unknown')
       known.isOfHub = true
+      const commits = known.repo === undefined ? [] : this.#world.repos[known.repo.number]!.commits
+      const files = commits.find(({ sha }) => sha === known.repo?.commit)?.files ?? []
+      machine.oracle.laidBeside(known, { ...companionsOf(files), tags: new Set() })
     }
+    machine.oracle.reconsider()
   }
 
   outcome(steps: number): Outcome {
-    const given: Record<string, number> = {}
-    for (const { doors } of this.#places)
-      for (const [door, count] of Object.entries(doors.given)) given[door] = (given[door] ?? 0) + count
-    return { steps, taken: this.#taken, given }
+    const summed = (counts: (doors: Doors) => Record<string, number>): Record<string, number> => {
+      const sums: Record<string, number> = {}
+      for (const { doors } of this.#places)
+        for (const [door, count] of Object.entries(counts(doors))) sums[door] = (sums[door] ?? 0) + count
+      return sums
+    }
+    const [given, refused] = [summed((doors) => doors.given), summed((doors) => doors.refused)]
+    return { steps, taken: this.#taken, given, refused }
   }
 
   async close(): Promise<void> {
@@ -270,7 +312,7 @@ class History {
     // without a revision it is the latest
     const { files } = asked.revision === undefined ? repo.commits.at(-1)! : commit
     const arrival = (known: Known): Arrival => this.#fromHub(place, repo, known)
-    return this.#arrived(place, job, arrival, mark.private === true, companionsOf(files))
+    return this.#arrived(place, job, arrival, mark.private === true, companionsOf(givenIn(repo, files)))
   }
 
   /** Bytes that a listing only names are here by other ways; by those others may have them, or not. */
@@ -279,8 +321,7 @@ class History {
     const given = repo.commits.find(({ sha }) => sha === known.repo?.commit)?.given
     const named = [...known.tags].filter((tag) => given?.has(tag) !== true)
     if (named.length === 0) return 'public'
-    const others = [...oracle.artifacts.values()].filter((each) => each !== known && oracle.inSwarm(each) !== 'no')
-    return named.every((tag) => others.some(({ tags }) => tags.has(tag))) ? 'either' : 'unknown'
+    return oracle.areGiven(tagged(named), known) ? 'either' : 'named'
   }
 
   adopt(place: Place): Promise<readonly Known[]> {
@@ -297,14 +338,13 @@ class History {
     }
   }
 
-  /** A model of Ollama's is the owner's own. */
+  /** Ollama downloaded it, and nobody can be asked who may have it. */
   async adoptOllama(place: Place): Promise<readonly Known[]> {
     const { files } = pick(this.#random, this.#world.own)
     const root = join(this.#world.folder, `ollama-${files[0]!.tag}`)
     putOllama(root, `own-${files[0]!.tag}`, 'latest', files[0]!.bytes)
     const isPrivate = this.#random(4) === 0
-    const words = ['adopt', root, '--yes', '--json', ...(isPrivate ? ['--private'] : [])]
-    const { code, stdout } = await place.machine.svc(...words)
+    const { code, stdout } = await place.machine.svc('adopt', root, '--yes', '--json', ...sharing(place, isPrivate))
     if (code !== 0) return []
     const { models } = JSON.parse(stdout) as { models: readonly { readonly refs: readonly string[] }[] }
     await place.machine.inventory()
@@ -313,7 +353,7 @@ class History {
       const { manifestDigest } = await place.machine.client.resolve(`svc:///${ref}`)
       const known = (await place.machine.learn(manifestDigest))!
       known.isLeaving = place.machine.oracle.inSwarm(known) !== 'no'
-      known.arrivals.push('own')
+      known.arrivals.push('unknown')
       known.isOfHub = false
       if (isPrivate || place.machine.habits.seedLocal === false) known.decision = 'private'
       touched.push(known)
@@ -364,13 +404,7 @@ class History {
     const at = this.#random(repo.commits.length)
     const root = this.#world.cacheOf(repo, at)
     const isPrivate = this.#random(4) === 0
-    const { code, stdout } = await place.machine.svc(
-      'adopt',
-      root,
-      '--yes',
-      '--json',
-      ...(isPrivate ? ['--private'] : [])
-    )
+    const { code, stdout } = await place.machine.svc('adopt', root, '--yes', '--json', ...sharing(place, isPrivate))
     if (code !== 0) return []
     const { models } = JSON.parse(stdout) as { models: readonly { readonly refs: readonly string[] }[] }
     const touched: Known[] = []
@@ -380,7 +414,7 @@ class History {
       const known = (await place.machine.learn(manifestDigest))!
       known.isLeaving = place.machine.oracle.inSwarm(known) !== 'no'
       known.isOfHub = true
-      place.machine.oracle.laidBeside(known, companionsOf(repo.commits[at]!.files))
+      place.machine.oracle.laidBeside(known, companionsOf(givenIn(repo, repo.commits[at]!.files)))
       known.arrivals.push(isOnline && repo.access === 'public' ? 'either' : 'unasked')
       if (isPrivate) known.decision = 'private'
       else if (place.machine.habits.seedLocal === false && known.decision !== 'private') known.decision = 'either'
@@ -498,7 +532,7 @@ class History {
     const job = await place.machine.done(place.machine.client.companions({ ref: `svc:///${ref}` }))
     if (job?.state !== 'done' || artifact.repo === undefined) return []
     const repo = this.#world.repos[artifact.repo.number]!
-    const { files } = repo.commits.find(({ sha }) => sha === artifact.repo!.commit)!
+    const files = repo.commits.find(({ sha }) => sha === artifact.repo!.commit)?.files ?? []
     artifact.isLeaving = place.machine.oracle.inSwarm(artifact) !== 'no'
     if (repo.access !== 'public') artifact.arrivals.push('credential')
     place.machine.oracle.laidBeside(artifact, companionsOf(files))
@@ -547,6 +581,18 @@ class History {
   /** What nothing needs is gone, with what was known of it. */
   async collect({ machine }: Place): Promise<void> {
     await machine.done(machine.client.gc({ graceSeconds: 0 }))
+    await this.#forgetUnneeded(machine)
+  }
+
+  /** The owner's own backup, restored elsewhere: it has what is needed. */
+  async moveByBackup({ machine }: Place): Promise<void> {
+    await machine.quiet()
+    this.#isAskedAgain(machine)
+    await machine.moveByBackup()
+    await this.#forgetUnneeded(machine)
+  }
+
+  async #forgetUnneeded(machine: Machine): Promise<void> {
     await machine.inventory()
     const needed = new Set([...machine.oracle.names.values()].flatMap((quants) => [...quants.values()]))
     for (const artifact of machine.oracle.artifacts.values()) {
@@ -560,10 +606,14 @@ class History {
 
   /** A start asks the hub for what nobody could say before. */
   async restart({ machine }: Place): Promise<void> {
+    this.#isAskedAgain(machine)
+    await machine.restart()
+  }
+
+  #isAskedAgain(machine: Machine): void {
     for (const { repo, arrivals } of machine.oracle.artifacts.values())
       if (repo !== undefined && this.#world.repos[repo.number]!.access === 'public' && arrivals.includes('unasked'))
         arrivals.push('either')
-    await machine.restart()
   }
 
   /**
@@ -667,15 +717,97 @@ class History {
   async nameForeignBytes(): Promise<void> {
     const repo = pick(this.#random, this.#world.repos)
     if (repo.commits.length >= 6) return
-    const foreign = pick(this.#random, [
-      ...this.#world.own,
-      ...this.#world.repos.flatMap(({ commits }) => commits)
-    ]).files.filter(({ name }) => name.endsWith('.gguf'))
+    const of = pick(this.#random, [...this.#world.own, ...this.#world.repos.flatMap(({ commits }) => commits)]).files
+    const { files } = this.#world.newModel()
+    if (this.#random(2) === 0) return this.#world.commit(repo, files, this.#strangers.listing(of))
+    const isWeights = ({ name }: TaggedFile): boolean => name.endsWith('.gguf')
     this.#world.commit(
       repo,
-      this.#world.newModel().files.filter(({ name }) => !name.endsWith('.gguf')),
-      foreign
+      files.filter((file) => !isWeights(file)),
+      of.filter(isWeights)
     )
+  }
+
+  /** Whatever may be here, and a document of what is. */
+  async #victims(place: Place): Promise<readonly Victim[]> {
+    const { machine } = place
+    const files = filesOf(this.#world)
+    const here = new Set([...machine.oracle.artifacts.values()].flatMap(({ tags }) => [...tags]))
+    const isHere = ({ tag, sha256 }: Victim): boolean => here.has(tag!) || machine.oracle.never.has(sha256)
+    // what is not here takes a fetch that nobody answers
+    const chosen = this.#random(16) === 0 ? files : files.filter(isHere)
+    const named = this.#named(place)
+    if (named === undefined) return chosen.length === 0 ? files : chosen
+    const { manifest } = named.artifact
+    return [...chosen, { bytes: await machine.readBlob(manifest), sha256: manifest.slice('sha256:'.length) }]
+  }
+
+  /** A stranger's pin, whose manifest calls bytes that are here whatever it likes, of whichever repository. */
+  async importStrangersPin(place: Place): Promise<readonly Known[]> {
+    const { machine } = place
+    const pin = this.#strangers.pin(await this.#victims(place))
+    const mark = this.#mark()
+    const { manifestDigest, infohash, companions, beside, named, webseed } = pin
+    const known = machine.expect(pin, named.length === 0 ? 'either' : 'named')
+    if (this.#random(4) > 0) known.awaits = pick(this.#random, NAMES)
+    await machine.done(
+      machine.client.importBt({
+        infohash,
+        manifestDigest,
+        webseeds: [webseed],
+        peers: [],
+        ...(known.awaits !== undefined && { as: known.awaits }),
+        ...(companions !== undefined && { companions }),
+        ...mark
+      })
+    )
+    if (mark.private === true) known.decision = 'private'
+    machine.oracle.laidBeside(known, besideOf(beside))
+    if (companions !== undefined) known.pins.add(companions.infohash.slice('btmh:1220'.length))
+    await machine.quiet()
+    await machine.inventory()
+    return [known]
+  }
+
+  /** The owner wants what a stranger's pin had not brought. */
+  async ensureStrangersPin({ machine }: Place): Promise<readonly Known[]> {
+    const pins = [...machine.oracle.artifacts.values()].filter(({ named }) => named !== undefined)
+    if (pins.length === 0) return []
+    const known = pick(this.#random, pins)
+    if (!(await machine.holds(known.manifest))) return []
+    await machine.done(machine.client.ensure({ ref: `svc:///some/name@${known.manifest}` }))
+    await machine.quiet()
+    await machine.inventory()
+    return [known]
+  }
+
+  async importStrangersImage(place: Place): Promise<readonly Known[]> {
+    const { image, ...artifact } = await this.#strangers.image(await this.#victims(place))
+    return this.#importStrangers(place, { image }, artifact, false)
+  }
+
+  async importStrangersLayout(place: Place): Promise<readonly Known[]> {
+    const { path, ...artifact } = this.#strangers.layout(await this.#victims(place))
+    return this.#importStrangers(place, { path }, artifact, true)
+  }
+
+  async #importStrangers(
+    place: Place,
+    from: { readonly image: string } | { readonly path: string },
+    { claimed, given }: StrangersArtifact,
+    isOwn: boolean
+  ): Promise<readonly Known[]> {
+    const mark = this.#mark()
+    const job = await place.machine.done(
+      place.machine.client.importOci({ ...from, as: pick(this.#random, NAMES), ...mark })
+    )
+    const arrival = (known: Known): Arrival => {
+      const isIn = ({ tag, sha256 }: Victim): boolean =>
+        tag === undefined ? known.files.some(({ digest }) => digest === `sha256:${sha256}`) : known.tags.has(tag)
+      const named = claimed.filter((victim) => !given.includes(victim) && isIn(victim))
+      return place.machine.oracle.areGiven(named, known) ? 'either' : 'named'
+    }
+    return this.#arrived(place, job, arrival, this.#isPrivate(place, mark, isOwn), besideOf(given))
   }
 
   async askHubMirror({ doors }: Place): Promise<void> {
@@ -712,10 +844,31 @@ class History {
 }
 
 /** What is done to one changes what others may have by the names of the other. */
+/** The options of `svc adopt` where nobody is asked whether to share. */
+function sharing({ machine }: Place, isPrivate: boolean): string[] {
+  if (isPrivate) return ['--private']
+  return machine.habits.seedLocal === undefined ? ['--share'] : []
+}
+
 const isRelated = (a: Known, b: Known): boolean =>
   (a.repo !== undefined && a.repo.number === b.repo?.number) ||
   [...a.tags].some((tag) => b.tags.has(tag)) ||
   [...a.refs].some((ref) => [...b.refs].some((each) => each.split(':')[0] === ref.split(':')[0]))
+
+/** Everything that may be here one day. */
+const filesOf = ({ own, repos }: World): readonly TaggedFile[] => [
+  ...own.flatMap((model) => [...model.files, model.notes]),
+  ...repos.flatMap(({ commits }) => commits.flatMap((commit) => commit.files))
+]
+
+/** What a stranger gave may lie beside its artifact. */
+const besideOf = (given: readonly Victim[]): Beside => ({
+  tags: new Set(given.flatMap(({ tag }) => (tag === undefined ? [] : [tag]))),
+  beside: new Set(given.map(({ sha256 }) => sha256))
+})
+
+/** Bytes by their tags alone. */
+const tagged = (tags: readonly string[]) => tags.map((tag) => ({ tag, sha256: '' }))
 
 const keyedAfter = (before: readonly Arrival[], arrival: Arrival): Arrival =>
   arrival === 'credential' && before.length > 0 ? 'either' : arrival
@@ -732,10 +885,9 @@ const parcelOf = ({
 })
 
 function companionsOf(files: readonly TaggedFile[]): Beside {
-  // the configuration is one beside weights that came alone; else manifests have it, in a form of their own
+  // some are in manifests, in a form of their own, and have their own digests again where models are laid out
   const all = files.filter(({ name }) => !name.endsWith('.gguf'))
-  const beside = all.filter(({ name }) => name === COMPANION).map(({ sha256 }) => sha256)
-  return { tags: new Set(all.map(({ tag }) => tag)), beside: new Set(beside) }
+  return { tags: new Set(all.map(({ tag }) => tag)), beside: new Set(all.map(({ sha256 }) => sha256)) }
 }
 
 /** Files by their names. */

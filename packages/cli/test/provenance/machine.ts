@@ -1,13 +1,18 @@
-import { readFileSync } from 'node:fs'
+import { readFileSync, rmSync } from 'node:fs'
 import { Agent } from 'node:http'
 import { dirname, join } from 'node:path'
 import { Writable } from 'node:stream'
 import { type Client, ClientError, createClient, type Job } from '@svc/client'
 import { type FileConfig, mergeConfig } from '@svc/daemon'
+import { Output } from '@svc/internal-terminal'
+import { type Backup, openBackup, openTarget } from '@svc/publish'
 import { type InspectedDaemon, startInspected } from '../../../daemon/src/app/daemon.ts'
+import { restoreStore } from '../../../daemon/src/commands/store-restore.ts'
+import { createLog } from '../../../daemon/src/log.ts'
 import { run } from '../../src/run.ts'
-import { type Known, Oracle } from './oracle.ts'
-import { tagsIn } from './tagged.ts'
+import { type Arrival, type Known, Oracle } from './oracle.ts'
+import type { StrangersPin } from './strangers.ts'
+import { digestsIn, tagsIn } from './tagged.ts'
 import { ALLOWED, TOKEN, type World } from './world.ts'
 
 /** How a machine is configured; what else is the same for all. */
@@ -24,8 +29,12 @@ export interface Ran {
   readonly stderr: string
 }
 
+/** For people who look for the reason of a leak: what each step was about, and what the daemons say. */
+const isTraced = process.env.SVC_PROVENANCE_TRACE !== undefined
+
 class Captured extends Writable {
   text = ''
+  readonly output = new Output(this)
   override _write(chunk: Buffer, _encoding: string, done: () => void): void {
     this.text += chunk.toString('utf8')
     done()
@@ -43,6 +52,7 @@ export class Machine {
   client!: Client
   readonly #world: World
   #running!: InspectedDaemon
+  #roots = 0
 
   private constructor(world: World, folder: string, habits: Habits) {
     this.#world = world
@@ -51,8 +61,10 @@ export class Machine {
     this.oracle = new Oracle(habits.seedRestricted)
   }
 
-  static async start(world: World, folder: string, habits: Habits): Promise<Machine> {
+  /** @param backup what its store is restored from; default: it is new */
+  static async start(world: World, folder: string, habits: Habits, backup?: Backup): Promise<Machine> {
     const machine = new Machine(world, folder, habits)
+    if (backup !== undefined) await machine.#restore(backup)
     await machine.#start()
     return machine
   }
@@ -80,8 +92,13 @@ export class Machine {
       webseed: { [`${this.#world.bucket.url}keyed/`]: { credentials_file: join(this.#world.folder, 'keys') } }
     }
     const socketPath = join(this.folder, 's.sock')
-    const config = mergeConfig(file, { root: join(this.folder, 'root') }, { SVC_HF_TOKEN: TOKEN })
-    this.#running = await startInspected({ config, socketPath, hashThreads: 1 })
+    const config = mergeConfig(file, { root: this.#root }, { SVC_HF_TOKEN: TOKEN })
+    this.#running = await startInspected({
+      config,
+      socketPath,
+      hashThreads: 1,
+      ...(isTraced && { log: createLog('warn') })
+    })
     this.client = createClient({ socketPath })
     const { swarm } = await this.client.status()
     const facts = JSON.parse(readFileSync(join(dirname(socketPath), 'runtime.json'), 'utf8'))
@@ -94,8 +111,40 @@ export class Machine {
     }
   }
 
+  get #root(): string {
+    return join(this.folder, `root-${this.#roots}`)
+  }
+
+  async #restore(backup: Backup): Promise<void> {
+    await restoreStore({
+      backup,
+      from: 'a backup',
+      root: this.#root,
+      incomplete: false,
+      signal: new AbortController().signal,
+      onProgress: () => undefined
+    })
+  }
+
+  /** Goes on in another folder, with what a backup has of the store. */
+  async moveByBackup(): Promise<void> {
+    const to = join(this.folder, `backup-${this.#roots}`)
+    const { code, stderr } = await this.svc('backup', to)
+    if (code !== 0) throw new Error(`no backup: ${stderr}`)
+    await this.close()
+    const before = this.#root
+    this.#roots++
+    await this.#restore(await openBackup(await openTarget({ kind: 'folder', path: to }, { readOnly: true })))
+    for (const folder of [to, before]) rmSync(folder, { recursive: true, force: true })
+    await this.#open()
+  }
+
   async restart(): Promise<void> {
     await this.close()
+    await this.#open()
+  }
+
+  async #open(): Promise<void> {
     this.agent = new Agent({ keepAlive: true, maxSockets: 4 })
     await this.#start()
   }
@@ -110,7 +159,7 @@ export class Machine {
   async svc(...args: string[]): Promise<Ran> {
     const [stdout, stderr] = [new Captured(), new Captured()]
     const env = { SVC_SOCKET: join(this.folder, 's.sock'), HOME: this.folder }
-    const terminal = { stdout, stderr, cwd: this.folder, env }
+    const terminal = { stdout: stdout.output, stderr: stderr.output, cwd: this.folder, env }
     const code = await run(args, '1.2.3', terminal, new AbortController().signal)
     return { code, stdout: stdout.text, stderr: stderr.text }
   }
@@ -173,6 +222,39 @@ export class Machine {
     return known
   }
 
+  /** Knows of what a stranger's pin would bring, whether it comes or not. */
+  expect(
+    { manifestDigest, infohash, torrent, files, claimed, named, annotations }: Omit<StrangersPin, 'webseed'>,
+    may: Arrival
+  ): Known {
+    const { 'svc.hf.repo': repo, 'svc.hf.revision': commit } = annotations
+    const number = repo === undefined ? undefined : this.#world.repoNamed(repo)?.number
+    const claim = repo === undefined ? undefined : { name: repo, commit: commit! }
+    const known: Known = {
+      manifest: manifestDigest,
+      tags: new Set(claimed.flatMap(({ tag }) => (tag === undefined ? [] : [tag]))),
+      beside: new Set(),
+      pins: new Set(),
+      files,
+      torrent: { name: torrent.name, infohash: infohash.slice('btmh:1220'.length) },
+      ...(claim !== undefined && (number === undefined ? { claims: claim } : { repo: { number, ...claim } })),
+      isOfHub: false,
+      mentions: new Set(claimed.flatMap(({ bytes }) => [...digestsIn(bytes)])),
+      named,
+      refs: new Set(),
+      arrivals: [may],
+      decision: 'none',
+      isLeaving: false
+    }
+    this.oracle.learn(known)
+    return known
+  }
+
+  /** The bytes of a blob. @throws ClientError */
+  readBlob(digest: string): Promise<Buffer> {
+    return this.#blob(digest)
+  }
+
   async #look(ref: string): Promise<Known> {
     const { manifestDigest, files } = await this.client.open(ref)
     const manifest = await this.#blob(manifestDigest)
@@ -180,16 +262,19 @@ export class Machine {
       readonly files: readonly { readonly name: string; readonly digest: string }[]
       readonly annotations?: Readonly<Record<string, string>>
     }
-    const tags = new Set<string>()
-    for (const { digest } of document.files)
-      if (files.some((file) => file.digest === digest))
-        for (const tag of tagsIn(await this.#blob(digest))) tags.add(tag)
+    const [tags, mentions] = [new Set<string>(), new Set<string>()]
+    for (const { digest } of document.files.filter((file) => files.some((each) => each.digest === file.digest))) {
+      const bytes = await this.#blob(digest)
+      for (const tag of tagsIn(bytes)) tags.add(tag)
+      for (const hex of digestsIn(bytes)) mentions.add(hex)
+    }
     const { name, infohash } = await this.client.share(ref)
     const { 'svc.hf.repo': repo, 'svc.hf.revision': commit } = document.annotations ?? {}
     const number = repo === undefined ? undefined : this.#world.repoNamed(repo)?.number
     return {
       manifest: manifestDigest,
       tags,
+      mentions,
       beside: new Set(),
       pins: new Set(),
       files: document.files,

@@ -1,23 +1,27 @@
 import { COMPANIONS } from './companion-mutations.ts'
 import { DIRECT, of, RULE_TEST } from './direct-mutations.ts'
+import { DOCUMENTS } from './document-mutations.ts'
 import { EVICTIONS } from './evict-mutations.ts'
 import type { Mutation } from './mutated-copy.ts'
 import { TRUST } from './trust-mutations.ts'
 import { USES } from './use-mutations.ts'
 
+const TESTS = 'packages/daemon/test'
+const ROADS_TEST = { file: 'packages/cli/test/provenance/roads.slow.ts' }
+const PINS_TEST = { file: 'packages/cli/test/provenance/hostile-pins.test.ts', name: 'what is here leaves as no' }
 const MARKED_TEST = { file: 'packages/cli/test/provenance/roads.slow.ts', name: 'by an archive' }
 
 /** The rule itself. */
 const RULE = of('daemon/src/library/provenance.ts', [
   {
     what: 'a model that the owner keeps private is withheld',
-    dies: [1, 58],
+    dies: [1, 48],
     find: `if (decision?.is === 'private') return`,
     replace: `if (Date.now() < 0) return`
   },
   {
     what: 'a model that needed a credential is withheld',
-    dies: [2, 140],
+    dies: [1, 207],
     find: `if (access === 'restricted' && !(`,
     replace: `if (Date.now() < 0 && !(`
   },
@@ -36,19 +40,19 @@ const RULE = of('daemon/src/library/provenance.ts', [
 
   {
     what: 'a model of unknown access is withheld',
-    dies: [4, 184],
+    dies: [1, 93],
     find: "if (access === 'unknown') return",
     replace: 'if (Date.now() < 0) return'
   },
   {
     what: 'the owner’s decision outlives the next import',
-    dies: [1, 68],
+    dies: [1, 165],
     find: `const decision = now.decision ?? before.decision`,
     replace: `const decision = now.decision`
   },
   {
     what: 'a private import marks its models as private',
-    dies: [1, 82],
+    dies: [1, 48],
     find: `isMarkedPrivate ? { ...provenance, decision: decided('private', clock) } : provenance`,
     replace: `isMarkedPrivate && Date.now() < 0 ? { ...provenance, decision: decided('private', clock) } : provenance`
   }
@@ -59,7 +63,7 @@ const DOORS = [
   ...of('daemon/src/swarm/seeding.ts', [
     {
       what: 'a model that becomes withheld leaves the swarm',
-      dies: [1, 60],
+      dies: [1, 46],
       find: `if (reason === undefined) return
       this.#heldBack`,
       replace: `if (reason === undefined || Date.now() > 0) return
@@ -69,13 +73,13 @@ const DOORS = [
   ...of('daemon/src/swarm/swarm-client.ts', [
     {
       what: 'a pinned import of a seed may take it out of the swarm',
-      dies: [1, 82],
+      caughtBy: { file: `${TESTS}/swarm/private.test.ts`, name: 'a pinned import makes it private' },
       find: `seeding === true) return this.#seeding.withdraw(manifestDigest)`,
       replace: `seeding === true) return`
     },
     {
       what: 'any other import of a seed may take it out of the swarm',
-      dies: [1, 159],
+      caughtBy: { file: `${TESTS}/swarm/seeding.test.ts`, name: 'leaves at once when another import' },
       find: `      .withdraw(manifestDigest)
       .then(`,
       replace: `      .awaitsVerification(manifestDigest)
@@ -85,7 +89,7 @@ const DOORS = [
   ...of('daemon/src/api/routes/models.ts', [
     {
       what: 'the swarm hears when a model is made private',
-      dies: [1, 58],
+      caughtBy: { file: `${TESTS}/swarm/private.test.ts`, name: 'a model made private leaves at once' },
       find: `await deps.onWithheld(manifestDigest)`,
       replace: `await undefined`
     }
@@ -93,25 +97,27 @@ const DOORS = [
   ...of('daemon/src/mirror/served-models.ts', [
     {
       what: 'the hub’s mirror shows only models that may leave',
-      dies: [1, 285],
+      dies: [1, 2],
       find: `if (!isShown(state, 'hub-mirror')) continue`,
       replace: `if (state.incomplete === true) continue`
     },
     {
       what: 'the hub’s mirror hides a repository with a withheld model',
-      dies: [20, 34],
+      caughtBy: ROADS_TEST,
       find: `if (!verdictOf(state, 'hub-mirror').given) withheld.add(key)`,
       replace: `if (Date.now() < 0) withheld.add(key)`
     }
   ])
 ]
 
+const SHARING_TEST = 'packages/cli/test/adopt-sharing.test.ts'
+
 /** Where it is set who may have what comes in. */
 const SOURCES = [
   ...of('daemon/src/sources/hub/provenance.ts', [
     {
       what: 'a model in a gated or private repository of the hub is restricted',
-      dies: [2, 140],
+      caughtBy: PINS_TEST,
       find: `if (!restricted) return`,
       replace: `if (Date.now() > 0) return`
     }
@@ -119,7 +125,7 @@ const SOURCES = [
   ...of('daemon/src/sources/oci/listing.ts', [
     {
       what: 'a model that a registry gave to a login is restricted',
-      dies: [19, 237],
+      caughtBy: { ...ROADS_TEST, name: 'a registry with a login' },
       find: `repository.usedCredentials ?`,
       replace: `repository.usedCredentials && Date.now() < 0 ?`
     }
@@ -130,6 +136,26 @@ const SOURCES = [
       caughtBy: { file: 'packages/daemon/test/sources/hub/adopt.test.ts', name: 'an adopted' },
       find: `if (said === 'public') return`,
       replace: `if (said !== undefined) return`
+    },
+    {
+      what: 'adopted files are the owner’s own only if the caller says so',
+      caughtBy: { file: 'packages/daemon/test/import/adopt.test.ts', name: 'own only if the caller says so' },
+      find: `const isOwn = own &&`,
+      replace: `const isOwn =`
+    },
+    {
+      what: 'a caller is not believed about files in the cache of a tool',
+      caughtBy: { file: SHARING_TEST, name: 'a plain import of a path in a cache' },
+      find: `(await downloadAmong(files, tools)) === undefined`,
+      replace: `(await downloadAmong([], tools)) === undefined`
+    }
+  ]),
+  ...of('daemon/src/sources/local/source.ts', [
+    {
+      what: 'a plain import of files in the cache of a tool is not the owner’s own',
+      caughtBy: { file: SHARING_TEST, name: 'a plain import of a path in a cache' },
+      find: `access: download === undefined ? 'own' : 'unknown'`,
+      replace: `access: 'own'`
     }
   ]),
   ...of('daemon/src/sources/local/local-imports.ts', [
@@ -137,23 +163,23 @@ const SOURCES = [
       what: 'with seed_local off, own files are private',
       caughtBy: { file: 'packages/daemon/test/swarm/private.test.ts', name: 'with seed_local off' },
       find: `const selection = importSelectionOf(more, this.#seedLocal === false)
-    return importer.start({
+    return this.#deps.importJobs.start({
       kind: 'import-local',
       ref: as,
       repo,
-      source: await localSource(paths, companions)`,
+      source: await localSource(paths, { as, companions, tools: toolsHere() })`,
       replace: `const selection = importSelectionOf(more, false)
-    return importer.start({
+    return this.#deps.importJobs.start({
       kind: 'import-local',
       ref: as,
       repo,
-      source: await localSource(paths, companions)`
+      source: await localSource(paths, { as, companions, tools: toolsHere() })`
     }
   ]),
   ...of('daemon/src/sources/oci/oci-imports.ts', [
     {
       what: 'with seed_local off, layouts are private',
-      dies: [12, 360],
+      caughtBy: ROADS_TEST,
       find: `path !== undefined && this.#seedLocal() === false`,
       replace: `path !== undefined && Date.now() < 0`
     }
@@ -165,7 +191,7 @@ const PASSING_ON = [
   ...of('cli/src/models/packing.ts', [
     {
       what: 'export, push and publish ask the rule',
-      dies: [1, 153],
+      caughtBy: PINS_TEST,
       find: `if (isWithheld && withheld !== true) {`,
       replace: `if (isWithheld && Date.now() < 0) {`
     }
@@ -206,5 +232,6 @@ export const MUTATIONS: readonly Mutation[] = [
   ...COMPANIONS,
   ...TRUST,
   ...USES,
-  ...EVICTIONS
+  ...EVICTIONS,
+  ...DOCUMENTS
 ]

@@ -1,9 +1,12 @@
+import type { Victim } from './tagged.ts'
+
 /**
  * How an artifact came to a machine. `public`: anybody would have been given all its bytes; `own`: the owner's own files;
  * `credential`: a token, a login or a key was needed; `unknown`: nobody said, or whoever packed it marked it; `unasked`: of a
- * cache whose repository was closed, which the hub is asked of again; `either`: what the rule makes of it is left open here.
+ * cache whose repository was closed, which the hub is asked of again; `named`: a document named bytes that were here, and
+ * whoever wrote it gave none of them; `either`: what the rule makes of it is left open here.
  */
-export type Arrival = 'public' | 'own' | 'credential' | 'unknown' | 'unasked' | 'either'
+export type Arrival = 'public' | 'own' | 'credential' | 'unknown' | 'unasked' | 'named' | 'either'
 
 /** What may be asked of an artifact: `no` is what this test is about. */
 export type May = 'yes' | 'no' | 'either'
@@ -31,6 +34,14 @@ export interface Known {
   repo?: { readonly number: number; readonly name: string; readonly commit: string }
   /** Whether the latest import says that it is of that repository; a layout of it does not. */
   isOfHub: boolean
+  /** Digests, in hex, that its files name: a stranger's artifact may have a document of another as a file. */
+  readonly mentions: ReadonlySet<string>
+  /** Of a stranger's pin: what it names and its swarm does not give. */
+  readonly named?: readonly Victim[]
+  /** The repository that a stranger's pin says it is of, where the hub has none of that name. */
+  readonly claims?: { readonly name: string; readonly commit: string }
+  /** The name that a stranger's pin was to get, under which a mirror shows what comes in. */
+  awaits?: string
   /** Names, `ns/name:quant`, that it ever had. */
   readonly refs: Set<string>
   arrivals: Arrival[]
@@ -44,7 +55,9 @@ function verdict({ arrivals, decision }: Known): May {
   if (decision === 'private') return 'no'
   const open = arrivals.filter((each) => each === 'public' || each === 'own')
   if (open.length === 0 && !arrivals.includes('either')) {
-    if (arrivals.every((each) => each === 'credential') || decision === 'none') return 'no'
+    // a credential counts until a public source gives the bytes, and a document gives none
+    const isKeyed = arrivals.every((each) => each === 'credential' || each === 'named')
+    if ((isKeyed && arrivals.includes('credential')) || decision === 'none' || arrivals.length === 0) return 'no'
     return 'either'
   }
   return open.length === arrivals.length && decision !== 'either' ? 'yes' : 'either'
@@ -94,6 +107,35 @@ export class Oracle {
     return artifact.arrivals.length > 0 && [...artifact.tags].every((tag) => given?.has(tag)) ? 'either' : 'no'
   }
 
+  /** Whether others may have all of these by artifacts other than `but`. */
+  areGiven(victims: readonly Pick<Victim, 'tag' | 'sha256'>[], but: Known): boolean {
+    const others = [...this.artifacts.values()].filter((each) => each !== but && this.inSwarm(each) !== 'no')
+    const has = ({ manifest, tags }: Known, { tag, sha256 }: Pick<Victim, 'tag' | 'sha256'>): boolean =>
+      tag === undefined ? manifest === `sha256:${sha256}` : tags.has(tag)
+    return victims.every((victim) => others.some((each) => has(each, victim)))
+  }
+
+  /** What a stranger's pin only names may leave with it once everybody may have it by another artifact. */
+  reconsider(): void {
+    for (const artifact of this.artifacts.values())
+      if (
+        artifact.named !== undefined &&
+        !artifact.arrivals.includes('either') &&
+        this.areGiven(artifact.named, artifact)
+      )
+        artifact.arrivals.push('either')
+  }
+
+  /** Digests, in hex, that nobody may know of. */
+  hidden(): string[] {
+    return [...new Set([...this.#byDigest.keys(), ...this.never])].filter((hex) => this.isHidden(hex))
+  }
+
+  /** The artifacts that have a digest. */
+  ownersOf(hex: string): readonly Known[] {
+    return this.#byDigest.get(hex) ?? []
+  }
+
   isGiven(artifact: Known): boolean {
     return this.mayHave(artifact) !== 'no'
   }
@@ -129,6 +171,11 @@ export class Oracle {
       .filter((each) => this.isGiven(each))
   }
 
+  /** Those that may come under a name, and that others may have meanwhile. */
+  awaitedUnder(name: string): Known[] {
+    return [...this.artifacts.values()].filter((each) => each.awaits === name && this.isGiven(each))
+  }
+
   ofRepo(number: number): Known[] {
     return [...this.artifacts.values()].filter(({ repo }) => repo?.number === number)
   }
@@ -155,8 +202,8 @@ export class Oracle {
 
   /** Whether a digest is one that only artifacts have that nobody may have. */
   isHidden(hex: string): boolean {
-    if (this.never.has(hex)) return true
     const owners = this.#byDigest.get(hex)
-    return owners?.every((artifact) => this.inSwarm(artifact) === 'no') === true
+    if (owners === undefined) return this.never.has(hex)
+    return owners.every((artifact) => this.inSwarm(artifact) === 'no')
   }
 }

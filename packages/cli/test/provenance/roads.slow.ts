@@ -7,8 +7,10 @@ import { laterUndo } from '../support.ts'
 import { Gate } from './gate.ts'
 import {
   adoptedCache,
+  adoptedFlat,
   adoptedFolder,
   adoptedOllama,
+  adoptedOwn,
   type Brought,
   bucket,
   configOf,
@@ -52,8 +54,9 @@ const LOCAL: readonly Road[] = [
   },
   { road: 'the command of a publication', bring: published(false), verdict: 'given' },
   { road: 'the command of a publication of what was withheld', bring: published(true), verdict: 'private' },
-  { road: 'a folder of Ollama', bring: adoptedOllama, verdict: 'given' },
-  { road: 'a folder of LM Studio', bring: adoptedFolder, verdict: 'given' }
+  { road: 'a folder of Ollama', bring: adoptedOllama, verdict: 'unknown-access' },
+  { road: 'a folder of LM Studio', bring: adoptedFolder, verdict: 'unknown-access' },
+  { road: 'a plain folder, adopted', bring: adoptedOwn, verdict: 'given' }
 ]
 
 const HUB: readonly Road[] = [
@@ -61,6 +64,8 @@ const HUB: readonly Road[] = [
   { road: 'the hub, with `private`', bring: fromHub({}, { private: true }), verdict: 'private' },
   { road: 'a hub cache of a public repository', bring: adoptedCache(), verdict: 'given', isOfHub },
   { road: 'a hub cache of a gated one', bring: adoptedCache({ gated: 'manual' }), verdict: 'unknown-access' },
+  { road: 'a flat cache of a public repository', bring: adoptedFlat(), verdict: 'given' },
+  { road: 'a flat cache of a gated one', bring: adoptedFlat({ gated: 'manual' }), verdict: 'unknown-access' },
   { road: 'a hub cache of a private one', bring: adoptedCache({ private: true }), verdict: 'unknown-access' }
 ]
 
@@ -93,7 +98,7 @@ const withheldAs =
   (road: Road): Road => ({ ...road, verdict, isOfHub: false })
 /** What comes from this machine's disks. */
 const FROM_DISK = [
-  ...LOCAL.filter(({ road }) => /local|layout|Ollama|Studio/.test(road)),
+  ...LOCAL.filter(({ road }) => /local|layout|Ollama|Studio|adopted/.test(road)),
   ...HUB.filter(({ road }) => road.includes('cache'))
 ]
 
@@ -111,8 +116,12 @@ const MACHINES: readonly Machine[] = [
       file: { ...configOf(), mirror: { on_demand: true, on_demand_allow: ['acme/*'] } },
       hubToken: TOKEN
     }),
-    // what the catalog lists, this mirror has from the hub
-    roads: [...HUB, ...CATALOG.map((road) => ({ ...road, isOfHub })), ...WITH_TOKEN]
+    // what the catalog lists, or a flat cache names, this mirror has from the hub
+    roads: [
+      ...HUB.map((road) => (road.road.startsWith('a flat cache') ? { ...road, isOfHub } : road)),
+      ...CATALOG.map((road) => ({ ...road, isOfHub })),
+      ...WITH_TOKEN
+    ]
   },
   {
     machine: 'with seed_local = false',

@@ -8,7 +8,7 @@ import { type FakeHub, type FakeRepo, startFakeHub } from '@svc/testkit/fake-hub
 import { type FakeRegistry, startFakeRegistry } from '@svc/testkit/fake-registry'
 import { startV1Peer } from '@svc/testkit/v1-peer'
 import type { laterUndo } from '../support.ts'
-import { put, putHub, putOllama } from '../tool-caches.ts'
+import { put, putHub, putLlama, putOllama } from '../tool-caches.ts'
 import { Gate } from './gate.ts'
 import { type TaggedModel, taggedModel } from './tagged.ts'
 
@@ -175,13 +175,17 @@ export const fromCatalog =
     return { ref: `${name}:q8_0`, hubPath }
   }
 
+/** Nobody is asked here whether to share. */
+const unlessDecided = async ({ client }: Gate): Promise<string[]> =>
+  (await client.status()).seedLocal === undefined ? ['--share'] : []
+
 export const adoptedCache =
   (access: Parameters<typeof repoOf>[0] = {}): Road['bring'] =>
   async (gate) => {
     const { repo, commit, hubPath, model } = repoOf(access)
     const root = join(folder, `cache-${model.files[0]!.tag}`)
     putHub(root, repo, Object.fromEntries(model.files.map(({ name, bytes }) => [name, bytes])), commit)
-    await gate.svc('adopt', root, '--yes')
+    await gate.svc('adopt', root, '--yes', ...(await unlessDecided(gate)))
     return { ref: `${repo.toLowerCase()}:q8_0`, hubPath }
   }
 
@@ -189,17 +193,43 @@ export const adoptedOllama: Road['bring'] = async (gate) => {
   const { files } = newModel()
   const root = join(folder, `ollama-${files[0]!.tag}`)
   putOllama(root, `tiny-${files[0]!.tag}`, 'latest', files[0]!.bytes)
-  const { stdout } = await gate.svc('adopt', root, '--yes', '--json')
+  const { stdout } = await gate.svc('adopt', root, '--yes', '--json', ...(await unlessDecided(gate)))
   const [ref] = JSON.parse(stdout).models[0].refs
   const { files: inside } = await gate.client.open(`svc:///${ref}`)
   return { ...own(ref), file: inside.find(({ kind }) => kind === 'weights.gguf')!.name }
+}
+
+/** The flat cache of llama.cpp, of a repository of the hub. */
+export const adoptedFlat =
+  (access: Parameters<typeof repoOf>[0] = {}): Road['bring'] =>
+  async (gate) => {
+    const { repo, model } = repoOf(access)
+    const root = join(folder, `flat-${model.files[0]!.tag}`)
+    putLlama(root, repo, WEIGHTS, model.files[0]!.bytes)
+    const { stdout } = await gate.svc('adopt', root, '--yes', '--json', ...(await unlessDecided(gate)))
+    return own(JSON.parse(stdout).models[0].refs[0])
+  }
+
+export const adoptedOwn: Road['bring'] = async (gate) => {
+  const { files } = newModel()
+  const root = join(folder, `plain-${files[0]!.tag}`)
+  put(join(root, WEIGHTS), files[0]!.bytes)
+  const { stdout } = await gate.svc('adopt', root, '--yes', '--json', ...(await unlessDecided(gate)))
+  const [ref] = JSON.parse(stdout).models[0].refs
+  return own(ref)
 }
 
 export const adoptedFolder: Road['bring'] = async (gate) => {
   const { files } = newModel()
   const root = join(folder, `studio-${files[0]!.tag}`)
   put(join(root, '.lmstudio/models/maker/tiny-GGUF', WEIGHTS), files[0]!.bytes)
-  const { stdout } = await gate.svc('adopt', join(root, '.lmstudio/models'), '--yes', '--json')
+  const { stdout } = await gate.svc(
+    'adopt',
+    join(root, '.lmstudio/models'),
+    '--yes',
+    '--json',
+    ...(await unlessDecided(gate))
+  )
   return own(JSON.parse(stdout).models[0].refs[0])
 }
 

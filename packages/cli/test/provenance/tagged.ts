@@ -1,12 +1,15 @@
 import { createHash } from 'node:crypto'
 
-/** A file of a model whose every 64 bytes name it: a range of it is recognised wherever it turns up. */
+/** A file of a model whose every 64 bytes name it: a range of it is recognized wherever it turns up. */
 export interface TaggedFile {
   readonly name: string
   readonly tag: string
   readonly bytes: Buffer
   readonly sha256: string
 }
+
+/** Bytes whose SHA-256 and size a stranger knows: of a file, or of a document without a tag. */
+export type Victim = Pick<TaggedFile, 'bytes' | 'sha256'> & { readonly tag?: string }
 
 /** A model of files of its own. */
 export interface TaggedModel {

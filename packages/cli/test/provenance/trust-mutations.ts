@@ -4,6 +4,7 @@ import type { DirectTest, Mutation } from './mutated-copy.ts'
 
 const TESTS = 'packages/daemon/test'
 const IMPORT = (name: string): DirectTest => ({ file: `${TESTS}/import/trust.test.ts`, name })
+const RULES = (name: string): DirectTest => ({ file: `${TESTS}/library/trust.test.ts`, name })
 const HUB = (name: string): DirectTest => ({ file: `${TESTS}/sources/hub/trust.test.ts`, name })
 const PINNED = (name: string): DirectTest => ({ file: `${TESTS}/swarm/trust.test.ts`, name })
 const MIRRORS = (name: string): DirectTest => ({ file: `${TESTS}/mirror/signed-models.slow.ts`, name })
@@ -18,12 +19,6 @@ export const TRUST: readonly Mutation[] = [
       caughtBy: IMPORT('refused with the names')
     },
     {
-      what: 'trust: an import within a job asks for the rule',
-      find: `ruledImport(repo, await planSelected(source, selection, offload, context.signal), trust)`,
-      replace: `{ ...(await planSelected(source, selection, offload, context.signal)), rule: undefined }`,
-      caughtBy: { file: 'packages/cli/test/signature.test.ts', name: 'OCI artifact' }
-    },
-    {
       what: 'trust: companions that come later ask for the rule',
       find: `ruledImport(repo, await planListing(listed, offload), trust)`,
       replace: `{ ...(await planListing(listed, offload)), rule: undefined }`,
@@ -31,23 +26,33 @@ export const TRUST: readonly Mutation[] = [
     },
     {
       what: 'trust: companions that come later are checked',
-      find: `await this.#doubts(plan, { entries, companions: files, omitted }, update)`,
-      replace: `[] as string[]`,
+      find: `const doubts = await this.#doubts(plan, brought, report)
+    await writeDocument(`,
+      replace: `const doubts: string[] = []
+    await writeDocument(`,
       caughtBy: HUB('does not cover are refused')
     },
     {
       what: 'trust: an import is checked',
-      find: `await this.#doubts(plan, brought, update)`,
-      replace: `[] as string[]`,
+      find: `const doubts = await this.#doubts(plan, brought, report)
+    const sealed`,
+      replace: `const doubts: string[] = []
+    const sealed`,
       caughtBy: IMPORT('refused with the names')
     }
   ]),
   ...of('daemon/src/import/ruled-import.ts', [
     {
       what: 'trust: a rule also matches the name of a model’s source',
-      find: `trust.ruleFor(formatRepoId(repo), origin.repo, annotations['svc.hf.repo'])`,
-      replace: `trust.ruleFor(formatRepoId(repo))`,
+      find: `trust.ruleFor({ typed: [typed ?? formatRepoId(repo)], claimed })`,
+      replace: `trust.ruleFor({ typed: [typed ?? formatRepoId(repo)], claimed: claimed.slice(3) })`,
       caughtBy: HUB('refused, whatever the name here')
+    },
+    {
+      what: 'trust: a rule also matches the name that the hub was asked for',
+      find: `const claimed = [answered, asked, annotations`,
+      replace: `const claimed = [answered, annotations`,
+      caughtBy: HUB('the name in the answer of the hub relaxes no rule')
     },
     {
       what: 'trust: an import for a mirror’s client brings the signature',
@@ -63,6 +68,24 @@ export const TRUST: readonly Mutation[] = [
     }
   ]),
   ...of('daemon/src/library/trust.ts', [
+    {
+      what: 'trust: the strictest of several rules applies',
+      find: `const mode = brought.some((rule) => rule.mode === 'require') ? 'require' : 'warn'`,
+      replace: `const mode = brought[0]?.mode ?? 'warn'`,
+      caughtBy: RULES('a claimed name adds what its rule requires')
+    },
+    {
+      what: 'trust: a model without a typed name is one for the rule for all',
+      find: `typed.length > 0 ? names : [[], ...names]`,
+      replace: `names`,
+      caughtBy: RULES('does not relax one that requires')
+    },
+    {
+      what: 'trust: a source’s list of omissions excuses no file that it names',
+      find: `isLeftOut: leftOutTest({`,
+      replace: `isLeftOut: (path) => model.omitted.some((file) => file.path === path) || leftOutTest({`,
+      caughtBy: RULES('others list as omitted')
+    },
     {
       what: 'trust: files that are already in the store are checked',
       find: `await this.complaintOfStored(rule, ...stored)`,
@@ -105,13 +128,13 @@ export const TRUST: readonly Mutation[] = [
     },
     {
       what: 'trust: a rule also matches the source of a pinned model',
-      find: `, manifest.annotations['svc.hf.repo'])`,
-      replace: `)`,
+      find: `claimed: [manifest.annotations['svc.hf.repo']]`,
+      replace: `claimed: []`,
       caughtBy: PINNED('without a local name')
     },
     {
       what: 'trust: a pinned import is checked against the files in the store',
-      find: `trust.checkStored(rule, manifest, document, { store, clock, onReading: (message) => update({ message }) })`,
+      find: `trust.checkStored(rule, manifest, document, { store, clock, onReading: (message) => report({ message }) })`,
       replace: `Promise.resolve([])`,
       caughtBy: PINNED('refused, and nothing of it')
     }
@@ -119,8 +142,8 @@ export const TRUST: readonly Mutation[] = [
   ...of('daemon/src/sources/catalog/catalog.ts', [
     {
       what: 'trust: a pull does not upload a model that needs a signature',
-      find: ` && trust.ruleFor(formatRepoId(repo), entry.repo)?.mode !== 'require'`,
-      replace: ``,
+      find: `const rule = trust.ruleFor({ typed: [formatRepoId(repo)], claimed: [entry.repo, anchor.repo] })`,
+      replace: `const rule = undefined as ReturnType<typeof trust.ruleFor>`,
       caughtBy: {
         file: `${TESTS}/sources/catalog/withheld.slow.ts`,
         name: 'needs a signature'
@@ -130,7 +153,7 @@ export const TRUST: readonly Mutation[] = [
   ...of('daemon/src/sources/hub/upstream.ts', [
     {
       what: 'trust: a request of a mirror’s client asks for the rule',
-      find: `const rule = trust.ruleFor(asked, listed.repoId)`,
+      find: `const rule = trust.ruleFor({ typed: [asked], claimed: [listed.repoId] })`,
       replace: `const rule = undefined as ReturnType<typeof trust.ruleFor>`,
       caughtBy: HUB('no client of the mirror gets the file')
     },
@@ -201,9 +224,15 @@ export const TRUST: readonly Mutation[] = [
   ...of('daemon/src/library/signed-models.ts', [
     {
       what: 'trust: a rule also matches the source of a stored model',
-      find: `trust.ruleFor(name, source.repo, upstream)`,
-      replace: `trust.ruleFor(name)`,
-      caughtBy: YOUNGER
+      find: `trust.ruleFor({ typed, claimed: [source.repo, source.asked, upstream] })`,
+      replace: `trust.ruleFor({ typed, claimed: [] })`,
+      caughtBy: HUB('a younger rule applies')
+    },
+    {
+      what: 'trust: a rule also matches the name that the hub was asked for, of a stored model',
+      find: `claimed: [source.repo, source.asked, upstream]`,
+      replace: `claimed: [source.repo, upstream]`,
+      caughtBy: HUB('a younger rule applies')
     },
     {
       what: 'trust: a stored model asks for the rule',

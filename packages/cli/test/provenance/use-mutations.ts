@@ -119,8 +119,8 @@ const LIBRARY = [
     [
       UNPROVEN,
       'a door learns which bytes of an unfinished artifact came from another import',
-      'const asked = this.unprovenOf(manifestDigest)',
-      'const asked = Promise.resolve<readonly string[]>([])'
+      'const asked = this.#pinnedFiles(manifestDigest)',
+      'const asked: Promise<PinnedFiles> = Promise.resolve({ unproven: [], absent: [] })'
     ],
     [
       PROOF('a listing that names the digest of a private file'),
@@ -196,8 +196,8 @@ const MIRRORS = [
     [
       MEANWHILE('is not answered if'),
       'the OCI mirror asks before it sends a manifest',
-      'if (!(await this.#mayGive(name, artifact))) continue',
-      ''
+      'if (await this.#mayGive(name, artifact)) return image.manifest',
+      'if (artifact !== undefined) return image.manifest'
     ],
     [
       MEANWHILE('a file is not sent'),
@@ -208,8 +208,8 @@ const MIRRORS = [
     [
       MEANWHILE('a small blob is not sent'),
       'the OCI mirror asks before it sends a small blob',
-      'if (!(await mayGive())) continue',
-      ''
+      'if (!(await mayGive())) {',
+      'if (artifact === undefined) {'
     ]
   ]),
   ...of('mirror/s3-mirror.ts', [
@@ -222,7 +222,7 @@ const MIRRORS = [
     [
       MEANWHILE('a file is not sent'),
       'the S3 mirror asks when a file is open',
-      '(await this.#served.shown([{ name, manifest }], DOOR)).size === 1',
+      '(await this.#served.shown([shown], DOOR)).size === 1',
       'DOOR !== undefined'
     ]
   ]),

@@ -34,6 +34,8 @@ const ASKED = [
   ],
   ...['givenCompanions', 'ownCompanions', 'isForLoaders', 'isSecretByName', 'markedOwn'],
   ...['holdings\\.proven', 'inherited', 'unprovenOf', 'unprovenNow', 'isAlone'],
+  // what documents of strangers say of bytes that are here
+  ...['(?<!\\.)requireRoot', 'restoredRecord', 'restoredProvenance', 'records\\.of'],
   // whose signature a model needs
   ...['ruleFor', '#ruled', 'withSignature', '#doubts', 'trust\\.requireSigned', 'checkBrought', 'checkStored'],
   ...['complaintOfStored', 'signed\\.complaint', '#isSigned', 'signedOf', 'mayBeSigned', 'signed\\.covers']
@@ -48,7 +50,7 @@ const GIVE_NOTHING = [
   // for collection
   'const given = givenCompanions(document, state!)?.digest',
   // what a signature should cover
-  "return found.reason === 'artifact' || /\\.(?:bin|safetensors|gguf)$/.test(path) || !isForLoaders(path)"
+  "return isListed && is === 'skip' && (OTHER_WEIGHTS.test(path) || !isForLoaders(path))"
 ]
 
 const sourcesOf = (folder: string): string[] =>

@@ -66,6 +66,10 @@ const OWNERS = ['acme', 'evil'] as const
 /** What machines may bring in on demand. */
 export const ALLOWED = 'acme/*'
 
+/** Of the files of a commit, those that the hub gives. */
+export const givenIn = ({ commits }: Repo, files: readonly TaggedFile[]): TaggedFile[] =>
+  files.filter(({ tag }) => commits.some(({ given }) => given.has(tag)))
+
 /** Everything outside the machines: a hub, a registry, a bucket, a catalog with a seed, and folders of other tools. */
 export class World {
   readonly folder: string
@@ -153,7 +157,8 @@ export class World {
     const of = (file: TaggedFile, isNeverGiven: boolean) => ({
       path: file.name,
       content: file.bytes,
-      lfs: isLfs(file.name),
+      // the listing has the SHA-256 of what it only names
+      lfs: isLfs(file.name) || foreign.includes(file),
       isNeverGiven
     })
     const all = [...files.filter(({ name }) => !foreign.some((each) => each.name === name)), ...foreign]
@@ -203,7 +208,7 @@ export class World {
       writeFileSync(path, bytes)
     }
     put(join(folder, 'refs/main'), sha)
-    for (const { name, bytes, sha256 } of files) {
+    for (const { name, bytes, sha256 } of givenIn(repo, files)) {
       const blob = join(folder, 'blobs', isLfs(name) ? sha256 : gitSha1(bytes))
       put(blob, bytes)
       const link = join(folder, 'snapshots', sha, name)

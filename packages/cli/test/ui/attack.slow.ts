@@ -59,8 +59,35 @@ describe.skipIf(!haveBrowser)('a browser (chromium is needed)', () => {
     expect(await other.title()).toBe('svc')
   })
 
+  it.each([
+    ['a worker', 'an address', []],
+    ['a worker', 'a name', ['127.0.0.1', '::1']],
+    ['cached answers', 'an address', []],
+    ['cached answers', 'a name', ['127.0.0.1', '::1']]
+  ])('is out of reach of %s of whoever had its port before, at %s of its own', async (left, _where, addresses) => {
+    const predecessor = await servePlanting(left === 'a worker')
+    const before = await pageOf()
+    await before.goto(`http://127.0.0.1:${predecessor.port}/`)
+    await before.waitForFunction('globalThis.isPlanted')
+    await predecessor.close()
+    // from now on, it answers without a server
+    await before.goto(`http://127.0.0.1:${predecessor.port}/`)
+    expect(await before.title()).toBe(left === 'a worker' ? 'the worker' : 'before')
+    expect(await before.evaluate('globalThis.isStolen')).toBe(true)
+
+    const { bridge, origin, page } = await openBridge(daemon.socketPath, {
+      port: predecessor.port,
+      resolve: async () => addresses
+    })
+    const tab = await pageOf()
+    await tab.goto(bridge.newLink())
+    await tab.waitForURL(`${origin}${page}`)
+    expect(await tab.title()).toBe('models')
+    expect(await tab.evaluate('navigator.serviceWorker.controller')).toBe(null)
+  })
+
   it('is refused under another name of the same address', async () => {
-    const { bridge } = await opened()
+    const bridge = await openBridge(daemon.socketPath, { resolve: async () => ['127.0.0.1'] })
     const tab = await pageOf()
     const { port } = bridge.bridge
     const link = new URL(bridge.bridge.newLink())
@@ -76,11 +103,12 @@ describe.skipIf(!haveBrowser)('a browser (chromium is needed)', () => {
 
   it.each([
     ['another site', EVIL],
-    ['another port', '127.0.0.1']
+    ['another port', undefined]
   ])('shows nothing to a page of %s that knows the path, and lets it do nothing', async (_where, host) => {
     const { bridge, tab, address } = await opened()
     const cookies: string[] = []
-    const evil = await serve(hostile(address), cookies)
+    const { hostname } = new URL(address)
+    const evil = await serve(hostile(address), cookies, host ?? hostname)
     const answered: { readonly line: string; readonly status: number }[] = []
     const note = (message: unknown): void => {
       const { request, response } = message as { request: IncomingMessage; response: ServerResponse }
@@ -93,7 +121,7 @@ describe.skipIf(!haveBrowser)('a browser (chromium is needed)', () => {
     subscribe('http.server.response.finish', note)
     onTestFinished(() => void unsubscribe('http.server.response.finish', note))
     const attacker = await pageOf()
-    await attacker.goto(`http://${host}:${evil}/`)
+    await attacker.goto(`http://${host ?? hostname}:${evil}/`)
     const seen = (await attacker.waitForFunction('globalThis.seen').then((handle) => handle.jsonValue())) as Record<
       string,
       unknown
@@ -129,18 +157,49 @@ describe.skipIf(!haveBrowser)('a browser (chromium is needed)', () => {
   })
 })
 
-/** A web server that answers everything with one page, and notes the cookies that it gets. */
-async function serve(html: string, cookies: string[]): Promise<number> {
+/** A web server that answers everything with one page, and notes the cookies that it gets. A name means 127.0.0.1. */
+async function serve(html: string, cookies: string[], host: string): Promise<number> {
   const server: Server = createServer((request, response) => {
     cookies.push(request.headers.cookie ?? '')
     response.writeHead(200, { 'content-type': 'text/html' }).end(html)
   })
-  await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening))
+  await new Promise<void>((listening) => server.listen(0, host === EVIL ? '127.0.0.1' : host, listening))
   onTestFinished(() => {
     server.closeAllConnections()
     server.close()
   })
   return (server.address() as AddressInfo).port
+}
+
+/** A web server whose page leaves a worker and cached answers, the entry's script among them, in the browser. */
+async function servePlanting(withWorker: boolean): Promise<{ readonly port: number; close(): Promise<void> }> {
+  const script = `globalThis.isStolen = true`
+  const answers: Readonly<Record<string, readonly [type: string, body: string]>> = {
+    '/': [
+      'text/html',
+      `<!doctype html><title>before</title><script type="module" src="/enter.js"></script><script type="module">
+${withWorker ? `navigator.serviceWorker.register('/worker.js')\nawait navigator.serviceWorker.ready` : ''}
+globalThis.isPlanted = true
+</script>`
+    ],
+    '/enter.js': ['text/javascript', script],
+    '/worker.js': [
+      'text/javascript',
+      `onfetch = (event) => event.respondWith(new Response('<!doctype html><title>the worker</title><script>${script}</script>', { headers: { 'content-type': 'text/html' } }))`
+    ]
+  }
+  const server = createServer(({ url = '' }, response) => {
+    const [type, body] = answers[url] ?? ['text/plain', '']
+    response.writeHead(200, { 'content-type': type, 'cache-control': 'max-age=86400' }).end(body)
+  })
+  await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening))
+  return {
+    port: (server.address() as AddressInfo).port,
+    close: () => {
+      server.closeAllConnections()
+      return new Promise((closed) => server.close(() => closed()))
+    }
+  }
 }
 
 /** A page that tries what a page can against the address of another one. */

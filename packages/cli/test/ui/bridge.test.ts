@@ -1,10 +1,15 @@
 import { execFile } from 'node:child_process'
+import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
+import { type AddressInfo, createServer } from 'node:net'
 import { promisify } from 'node:util'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { canBeAnotherUser, startGreedyUser } from '@svc/testkit/greedy-user'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { laterUndo, type TestDaemon, testDaemon } from '../support.ts'
 import { type Asked, ask, enter, json, openBridge, raw } from './support.ts'
 
+const ADDRESS = /^127\.\d+\.\d+\.\d+$/
+const NAME = /^[0-9a-f]{32}\.localhost$/
 const undo = laterUndo()
 let daemon: TestDaemon
 beforeAll(async () => {
@@ -12,6 +17,29 @@ beforeAll(async () => {
 })
 afterAll(undo.all)
 const opened = () => openBridge(daemon.socketPath)
+
+it.each<[string, string, Asked]>([
+  ['the entry', '/', {}],
+  ['a page', '/page/', {}],
+  ['the API', '/page/v1/models', {}],
+  ['a path of the daemon', '/v1/models', {}],
+  ['a wrong token', '/session', { method: 'POST', ...json({ token: 'none' }) }],
+  ['a body that is none', '/session', { method: 'POST', body: 'x', headers: { 'content-type': 'application/json' } }],
+  ['a large body', '/session', { method: 'POST', ...json({ token: 'x'.repeat(2 << 20) }) }],
+  ['another method', '/', { method: 'DELETE' }],
+  ['another host', '/', { headers: { host: 'evil.example' } }],
+  ['another page', '/', { headers: { origin: 'http://evil.example' } }],
+  ['a wrong session', '/page/', { headers: { cookie: `svc_ui=${'x'.repeat(43)}` } }]
+])('a refusal names nothing of the owner: %s', async (_, path, asked) => {
+  const { origin, page, ask: asking } = await openBridge(daemon.socketPath, { files: new Map() })
+  const sent = asked.method === 'POST' ? { ...asked, headers: { ...asked.headers, origin } } : asked
+  const { status, headers, body } = await asking(path.replace('/page/', page), sent)
+  expect(status).toBeGreaterThanOrEqual(400)
+  const text = `${JSON.stringify(headers)} ${body}`
+  // folders, the page's own path, and versions
+  for (const secret of [daemon.folder, process.cwd(), page, '1.2.3']) expect(text).not.toContain(secret)
+  expect(text).not.toMatch(/[\w.]+\/[\w.-]+:[a-z0-9_]+|(?<![\d.])\d+\.\d+\.\d+(?![\d.])|\b[a-z0-9]+_[a-z_]+\b/)
+})
 
 describe('access', () => {
   it('serves the page to the browser that redeemed the link, and again on reload', async () => {
@@ -29,7 +57,7 @@ describe('access', () => {
     const { bridge } = await opened()
     const [first, second] = [bridge.newLink(), bridge.newLink()]
     expect(Buffer.from(new URL(second).hash.slice(1), 'base64url')).toHaveLength(32)
-    expect(new URL(second)).toMatchObject({ hostname: '127.0.0.1', pathname: '/', search: '' })
+    expect(new URL(second)).toMatchObject({ pathname: '/', search: '' })
     await expect(enter(bridge, first)).rejects.toThrow('403')
     await enter(bridge, second)
     await expect(enter(bridge, second)).rejects.toThrow('403')
@@ -46,19 +74,49 @@ describe('access', () => {
   it('binds the cookie to an unguessable path, out of reach of scripts and other sites', async () => {
     const { bridge, origin, page } = await opened()
     const { headers, body } = json({ token: new URL(bridge.newLink()).hash.slice(1) })
-    const answer = await ask(bridge.port, '/session', { method: 'POST', headers: { ...headers, origin }, body: body! })
+    const answer = await ask(origin, '/session', { method: 'POST', headers: { ...headers, origin }, body: body! })
     expect(answer.headers['set-cookie']).toEqual([
       expect.stringMatching(/^svc_ui=[\w-]{43}; Path=\/[\w-]{22}\/; HttpOnly; SameSite=Strict$/)
     ])
     expect(answer.headers['set-cookie']![0]).toContain(`Path=${page};`)
   })
 
-  it('listens only on 127.0.0.1', async () => {
-    const { bridge } = await opened()
+  it('has an origin that never was before: an address, or a name where the system resolves it', async () => {
+    const here = async (): Promise<string[]> => ['::1', '127.0.0.1']
+    const origins = []
+    for (const resolve of [undefined, undefined, here, here]) {
+      const { origin, ask, page, cookie } = await openBridge(daemon.socketPath, resolve && { resolve })
+      expect((await ask(page, { headers: { cookie } })).status).toBe(200)
+      origins.push(new URL(origin).hostname)
+    }
+    expect(origins).toEqual([ADDRESS, ADDRESS, NAME, NAME].map((pattern) => expect.stringMatching(pattern)))
+    expect(new Set(origins).size).toBe(4)
+    // a name that leads anywhere else is no name
+    const away = await openBridge(daemon.socketPath, { resolve: async () => ['127.0.0.1', '192.0.2.1'] })
+    expect(away.origin).toMatch(/^http:\/\/127\./)
+    // names are resolved by the browser, which is elsewhere
+    const { origin } = await openBridge(daemon.socketPath, { env: { SSH_CONNECTION: '192.0.2.1 1 192.0.2.2 22' } })
+    expect(new URL(origin).hostname).toMatch(NAME)
+  })
+
+  it('listens only on its address, or on both that localhost stands for', async () => {
+    const [one, both] = [await opened(), await openBridge(daemon.socketPath, { resolve: async () => ['127.0.0.1'] })]
     const table = readFileSync('/proc/net/tcp', 'latin1') + readFileSync('/proc/net/tcp6', 'latin1')
-    const port = bridge.port.toString(16).toUpperCase().padStart(4, '0')
-    const bound = [...table.matchAll(new RegExp(`: ([0-9A-F]+):${port} [0-9A-F:]+ 0A `, 'g'))].map(([, at]) => at)
-    expect(bound).toEqual(['0100007F'])
+    const boundTo = (wanted: number): (string | undefined)[] => {
+      const port = wanted.toString(16).toUpperCase().padStart(4, '0')
+      return [...table.matchAll(new RegExp(`: ([0-9A-F]+):${port} [0-9A-F:]+ 0A `, 'g'))].map(([, at]) => at)
+    }
+    expect(boundTo(one.bridge.port)).toEqual([expect.stringMatching(/^[0-9A-F]{6}7F$/)])
+    expect(boundTo(both.bridge.port)).toEqual(['0100007F', '00000000000000000000000001000000'])
+  })
+
+  it('starts on no port where another program has one of these addresses', async () => {
+    const other = createServer().listen(0, '::1')
+    await once(other, 'listening')
+    onTestFinished(() => void other.close())
+    const { port } = other.address() as AddressInfo
+    const opening = openBridge(daemon.socketPath, { port, resolve: async () => ['127.0.0.1'] })
+    await expect(opening).rejects.toMatchObject({ code: 'EADDRINUSE' })
   })
 })
 
@@ -70,13 +128,15 @@ describe('refusals', () => {
     'a name that is bound to this address': { headers: { host: 'rebound.example' } },
     'that name with the port': { headers: { host: 'rebound.example:PORT' } },
     'localhost, which others may listen on': { headers: { host: 'localhost:PORT' } },
-    'another port': { headers: { host: '127.0.0.1:1' } },
-    'no port': { headers: { host: '127.0.0.1' } },
-    'an address with a trailing dot': { headers: { host: '127.0.0.1.:PORT' } },
+    'another address of this machine': { headers: { host: '127.0.0.1:PORT' } },
+    'another port': { headers: { host: 'NAME:1' } },
+    'no port': { headers: { host: 'NAME' } },
+    'an address with a trailing dot': { headers: { host: 'NAME.:PORT' } },
     'a page of another site that sends': { method: 'POST', headers: { origin: 'https://evil.example' } },
-    'a page of another port that sends': { method: 'POST', headers: { origin: 'http://127.0.0.1:1' } },
+    'a page of another port that sends': { method: 'POST', headers: { origin: 'http://NAME:1' } },
     'a page in a sandbox that sends': { method: 'POST', headers: { origin: 'null' } },
-    'a page over https that sends': { method: 'POST', headers: { origin: 'https://127.0.0.1:PORT' } },
+    'a page over https that sends': { method: 'POST', headers: { origin: 'https://NAME:PORT' } },
+    'a page of another address that sends': { method: 'POST', headers: { origin: 'http://127.0.0.1:PORT' } },
     'something without an origin that sends': { method: 'POST' },
     'a page of another site that reads': { headers: { origin: 'https://evil.example' } },
     'an image on another site': {
@@ -115,10 +175,12 @@ describe('refusals', () => {
   }
 
   it.each(Object.keys(ATTACKS))('refuses %s', async (name) => {
-    const { bridge, page, cookie, ask } = await opened()
+    const { bridge, origin, page, cookie, ask } = await opened()
+    const filledIn = (value: string): string =>
+      value.replace('PORT', `${bridge.port}`).replace('NAME', new URL(origin).hostname)
     const { path = `${page}v1/models`, method = 'GET', headers = {} } = ATTACKS[name]!
     const filled = Object.fromEntries(
-      Object.entries({ cookie, ...headers }).map(([key, value]) => [key, `${value}`.replace('PORT', `${bridge.port}`)])
+      Object.entries({ cookie, ...headers }).map(([key, value]) => [key, filledIn(`${value}`)])
     )
     const sent = method === 'POST' ? { ...json({}), method } : { method, headers: {} }
     const answer = await ask(method === 'POST' ? `${page}v1/gc` : path, {
@@ -191,7 +253,48 @@ describe('refusals', () => {
   })
 })
 
+describe('connections without a session', () => {
+  it('end after one answer, whatever it was', async () => {
+    const { origin, ask, page, cookie } = await opened()
+    const request = (path: string, more = ''): string =>
+      `GET ${path} HTTP/1.1\r\nHost: ${new URL(origin).host}\r\n${more}\r\n`
+    for (const path of ['/', '/enter.js', page, '/nothing'])
+      expect((await raw(origin, request(path).repeat(2))).match(/HTTP\/1\.1 \d+/g)).toHaveLength(1)
+    for (const path of ['/', '/enter.js']) expect((await ask(path)).headers.connection).toBe('close')
+    const stay = `${request(page, `Cookie: ${cookie}\r\n`)}${request(page, `Cookie: ${cookie}\r\nConnection: close\r\n`)}`
+    expect((await raw(origin, stay)).match(/HTTP\/1\.1 200/g)).toHaveLength(2)
+  })
+
+  it.skipIf(!canBeAnotherUser)(
+    'of another user, however many, keep out neither the page nor a new browser (needs root)',
+    async () => {
+      const { bridge, origin, ask, page, cookie } = await opened()
+      const { hostname, port } = new URL(origin)
+      const door = { host: hostname, port: Number(port) }
+      onTestFinished(await startGreedyUser([door], { connections: 700, addresses: 1, pauseMs: 5 }))
+      for (let i = 0; i < 20; i++) {
+        expect((await ask(page, { headers: { cookie } })).status).toBe(200)
+        expect((await ask('/')).status).toBe(403)
+      }
+      const other = await enter(bridge)
+      expect((await ask(page, { headers: { cookie: other.cookie } })).status).toBe(200)
+    }
+  )
+})
+
 describe('every answer', () => {
+  it('that is no answer to a request is kept from caches too', async () => {
+    const { origin } = await opened()
+    const host = `Host: ${new URL(origin).host}\r\n`
+    for (const bytes of [
+      'nonsense\r\n\r\n',
+      `GET / HTTP/1.1\r\n\r\n`,
+      `GET / HTTP/1.1\r\n${host}Expect: something\r\n\r\n`,
+      `GET / HTTP/1.1\r\n${host}X: ${'x'.repeat(17_000)}\r\n\r\n`
+    ])
+      expect(await raw(origin, bytes)).toMatch(/^HTTP\/1\.1 4\d\d .*\r\nCache-Control: no-store\r\n/s)
+  })
+
   it('is kept from caches, frames, sniffing and other origins', async () => {
     const { ask, page, cookie } = await opened()
     const answers = [
@@ -277,17 +380,15 @@ describe('requests that no page would send', () => {
     expect(await post({}, '{}')).toBe(415)
     expect(await post({ ...type, 'transfer-encoding': 'chunked' }, '{}')).toBe(411)
     for (const body of ['[]', '"x"', 'null', '{', '']) expect(await post(type, body)).toBe(400)
-    const { bridge } = await opened()
-    const other = await enter(bridge)
-    const head = `POST ${other.page}v1/gc HTTP/1.1\r\nHost: 127.0.0.1:${bridge.port}\r\nOrigin: http://127.0.0.1:${bridge.port}\r\nCookie: ${other.cookie}\r\nContent-Type: application/json\r\n`
+    const head = `POST ${page}v1/gc HTTP/1.1\r\nHost: ${new URL(origin).host}\r\nOrigin: ${origin}\r\nCookie: ${cookie}\r\nContent-Type: application/json\r\n`
     // refused by its length, before a byte of it is there
-    expect(await raw(bridge.port, `${head}Content-Length: 1048577\r\n\r\n`)).toMatch(/^HTTP\/1\.1 413 /)
+    expect(await raw(origin, `${head}Content-Length: 1048577\r\n\r\n`)).toMatch(/^HTTP\/1\.1 413 /)
     expect(await daemon.svc('jobs', '--json')).toMatchObject({ stdout: '{"jobs":[]}\n' })
   })
 
   it('never reads a second request from the body of the first', async () => {
-    const { bridge, page, cookie } = await opened()
-    const host = `Host: 127.0.0.1:${bridge.port}\r\n`
+    const { origin, page, cookie } = await opened()
+    const host = `Host: ${new URL(origin).host}\r\n`
     const hidden = `GET ${page}v1/models HTTP/1.1\r\n${host}Cookie: ${cookie}\r\n\r\n`
     const heads = {
       'two lengths': `Content-Length: 5\r\nContent-Length: 0\r\n`,
@@ -297,18 +398,18 @@ describe('requests that no page would send', () => {
       'a folded line': `X: 1\r\n Content-Length: 3\r\n`
     }
     for (const [name, head] of Object.entries(heads)) {
-      const said = await raw(bridge.port, `POST /session HTTP/1.1\r\n${host}${head}\r\n0\r\n\r\n${hidden}`)
+      const said = await raw(origin, `POST /session HTTP/1.1\r\n${host}${head}\r\n0\r\n\r\n${hidden}`)
       expect({ name, answers: said.match(/HTTP\/1\.1 \d+/g) }).toEqual({
         name,
         answers: [expect.stringMatching(/ 4\d\d$/)]
       })
     }
     const twoHosts = `GET ${page}v1/models HTTP/1.1\r\n${host}Host: rebound.example\r\nCookie: ${cookie}\r\nConnection: close\r\n\r\n`
-    expect(await raw(bridge.port, twoHosts)).toMatch(/^HTTP\/1\.1 40[03] /)
+    expect(await raw(origin, twoHosts)).toMatch(/^HTTP\/1\.1 40[03] /)
     const absolute = `GET http://rebound.example${page}v1/models HTTP/1.1\r\n${host}Cookie: ${cookie}\r\nConnection: close\r\n\r\n`
-    expect(await raw(bridge.port, absolute)).toMatch(/^HTTP\/1\.1 403 /)
-    expect(await raw(bridge.port, `CONNECT 127.0.0.1:22 HTTP/1.1\r\n${host}\r\n`)).not.toMatch(/ 2\d\d /)
+    expect(await raw(origin, absolute)).toMatch(/^HTTP\/1\.1 403 /)
+    expect(await raw(origin, `CONNECT 127.0.0.1:22 HTTP/1.1\r\n${host}\r\n`)).not.toMatch(/ 2\d\d /)
     const large = `GET / HTTP/1.1\r\n${host}X: ${'x'.repeat(17_000)}\r\n\r\n`
-    expect(await raw(bridge.port, large)).toMatch(/^HTTP\/1\.1 431 /)
+    expect(await raw(origin, large)).toMatch(/^HTTP\/1\.1 431 /)
   })
 })

@@ -1,6 +1,8 @@
 // `svc ui` itself.
 
+import { once } from 'node:events'
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { type AddressInfo, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { PassThrough } from 'node:stream'
@@ -35,7 +37,8 @@ async function ui(
   const [stdout, stderr] = [new Captured('utf8'), new Captured('utf8')]
   const stdin = Object.assign(new PassThrough(), { isTTY })
   const interrupt = new AbortController()
-  const terminal = { stdin, stdout, stderr, cwd: '/', env: { SVC_SOCKET: join(scratch(), 'none.sock'), ...env } }
+  const shown = { stdout: stdout.output, stderr: stderr.output }
+  const terminal = { stdin, ...shown, cwd: '/', env: { SVC_SOCKET: join(scratch(), 'none.sock'), ...env } }
   const ended = run(['ui', ...words], '1.2.3', terminal, interrupt.signal)
   const stop = (): Promise<number> => {
     interrupt.abort(new Error('interrupted'))
@@ -51,7 +54,7 @@ async function ui(
 async function redeem(link: URL): Promise<number> {
   const { headers, body } = json({ token: link.hash.slice(1) })
   const sent = { method: 'POST', headers: { ...headers, origin: link.origin }, body: body! }
-  return (await ask(Number(link.port), '/session', sent)).status
+  return (await ask(link.origin, '/session', sent)).status
 }
 
 /** A desktop whose only program records what it should open. */
@@ -69,20 +72,19 @@ it('prints the link first, serves the built page without a daemon, and ends with
   const { link, stdout, stop } = await ui(['--no-open'])
   expect(stdout.text).toBe(`${link.href}\n`)
   const { headers, body } = json({ token: link.hash.slice(1) })
-  const port = Number(link.port)
-  const entered = await ask(port, '/session', {
+  const entered = await ask(link.origin, '/session', {
     method: 'POST',
     headers: { ...headers, origin: link.origin },
     body: body!
   })
   const cookie = entered.headers['set-cookie']![0]!.split(';')[0]!
   const { path } = JSON.parse(entered.body)
-  const page = await ask(port, path, { headers: { cookie } })
+  const page = await ask(link.origin, path, { headers: { cookie } })
   expect(page).toMatchObject({ status: 200, body: expect.stringContaining('app.js') })
-  const away = await ask(port, `${path}v1/models`, { headers: { cookie } })
+  const away = await ask(link.origin, `${path}v1/models`, { headers: { cookie } })
   expect(JSON.parse(away.body).error.code).toBe('E_UNREACHABLE')
   expect(await stop()).toBe(0)
-  await expect(ask(port, '/')).rejects.toMatchObject({ code: 'ECONNREFUSED' })
+  await expect(ask(link.origin, '/')).rejects.toMatchObject({ code: 'ECONNREFUSED' })
 })
 
 it('prints a document for programs', async () => {
@@ -101,15 +103,21 @@ it('makes a new link at Enter, which replaces the old one', async () => {
 })
 
 it('listens on the requested port, or says why it cannot', async () => {
-  const { link } = await ui(['--no-open'])
+  const other = createServer().listen(0)
+  await once(other, 'listening')
+  onTestFinished(() => void other.close())
+  const taken = `${(other.address() as AddressInfo).port}`
   const codes = []
-  for (const port of [link.port, '70000', '-1', 'x', '']) {
+  for (const port of [taken, '70000', '-1', 'x', '']) {
     const stderr = new Captured('utf8')
-    const terminal = { stdout: new Captured('utf8'), stderr, cwd: '/', env: { SVC_SOCKET: '/nowhere/s.sock' } }
+    const terminal = { stdout: stderr.output, stderr: stderr.output, cwd: '/', env: { SVC_SOCKET: '/nowhere/s.sock' } }
     codes.push(await run(['ui', '--no-open', `--port=${port}`], '1.2.3', terminal, new AbortController().signal))
-    if (port === link.port) expect(stderr.text).toContain(port)
+    if (port === taken) expect(stderr.text).toContain(port)
   }
   expect(codes).toEqual([2, 2, 2, 2, 2])
+  other.close()
+  await once(other, 'close')
+  expect((await ui(['--no-open', `--port=${taken}`])).link.port).toBe(taken)
 })
 
 it('opens the browser through a private file, so that no process list shows the token', async () => {

@@ -177,7 +177,7 @@ describe.skipIf(!haveBrowser)('the page (chromium is needed)', () => {
     ['light', 360],
     ['dark', 360]
   ] as const)('%s and %i pixels wide, each view fits and is accessible', async (colorScheme, width) => {
-    // Without motion: a sheet that fades in has, for 160 ms, less contrast than it will have.
+    // without motion: a sheet that fades in has, for 160 ms, less contrast than it will have.
     const viewport = { width, height: 740 }
     const page = await openPage({ colorScheme, viewport, bypassCSP: true, reducedMotion: 'reduce' })
     const judge = async (what: string): Promise<void> => {

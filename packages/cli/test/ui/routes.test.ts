@@ -166,11 +166,12 @@ describe('routes of the bridge', () => {
     expect(Object.keys(await runtimes('acme/tiny:bf16'))).toEqual(['vLLM', 'transformers'])
     const folder = join(daemon.folder, 'Vision')
     mkdirSync(folder)
-    for (const [seed, name] of ['vision-q8_0.gguf', 'mmproj-f16.gguf'].entries())
+    for (const [seed, name] of ['vision-q8_0.gguf', 'mmproj-f16.gguf', 'mtp-vision-q8_0.gguf'].entries())
       writeFileSync(join(folder, name), makeGguf({ seed: 20 + seed }))
-    await done(page, 'POST v1/import/local', { paths: [folder], as: 'acme/vision' })
+    await done(page, 'POST v1/import/local', { paths: [folder], as: 'acme/vision', names: 'normalized' })
     expect((await runtimes('acme/vision:q8_0'))['llama.cpp']).toBe(
-      `llama-server -m "$(svc path acme/vision:q8_0)" --mmproj "$(svc path 'acme/vision:q8_0#mmproj')"`
+      `llama-server -m "$(svc path acme/vision:q8_0)" --mmproj "$(svc path 'acme/vision:q8_0#mmproj')" ` +
+        `--model-draft "$(svc path 'acme/vision:q8_0#draft')"`
     )
     await of(page, 'DELETE v1/models/acme/vision')
   })
@@ -222,7 +223,7 @@ describe('routes of the bridge', () => {
     }
   })
 
-  it('recognise a pasted text', async () => {
+  it('recognize a pasted text', async () => {
     const page = await openBridge(daemon.socketPath)
     const [pin, infohash] = [`sha256:${'a'.repeat(64)}`, `btmh:1220${'b'.repeat(64)}`]
     const magnet = 'magnet:?xt=urn:btmh:1220ab&dn=x'

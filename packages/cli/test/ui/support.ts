@@ -46,9 +46,17 @@ const PAGE = new Map([
   ['app.js', { type: 'text/javascript; charset=utf-8', bytes: Buffer.from('export {}') }]
 ])
 
-export function ask(port: number, path: string, { method = 'GET', headers = {}, body }: Asked = {}): Promise<Answer> {
+/** Where programs reach an origin; names below `localhost` are not known to every system. */
+function reached(origin: string): { readonly host: string; readonly port: number } {
+  const { hostname, port } = new URL(origin)
+  return { host: hostname.endsWith('.localhost') ? '127.0.0.1' : hostname, port: Number(port) }
+}
+
+export function ask(origin: string, path: string, { method = 'GET', headers = {}, body }: Asked = {}): Promise<Answer> {
   return new Promise((resolve, reject) => {
-    const request = httpRequest({ host: '127.0.0.1', port, path, method, headers, agent: false }, (response) => {
+    const { host } = new URL(origin)
+    const where = { ...reached(origin), path, method, headers: { host, ...headers }, agent: false }
+    const request = httpRequest(where, (response) => {
       let text = ''
       response.setEncoding('utf8').on('data', (chunk: string) => (text += chunk))
       response.on('end', () => resolve({ status: response.statusCode!, headers: response.headers, body: text }))
@@ -58,10 +66,10 @@ export function ask(port: number, path: string, { method = 'GET', headers = {}, 
 }
 
 /** Writes bytes to the port, and reads until the other side closes. */
-export function raw(port: number, bytes: string): Promise<string> {
+export function raw(origin: string, bytes: string): Promise<string> {
   return new Promise((resolve, reject) => {
     let text = ''
-    const socket = connect(port, '127.0.0.1', () => socket.write(bytes))
+    const socket = connect(reached(origin), () => socket.write(bytes))
     socket.setEncoding('latin1').on('data', (chunk: string) => (text += chunk))
     socket.on('error', reject).on('close', () => resolve(text))
   })
@@ -78,14 +86,22 @@ export async function openBridge(
 ): Promise<OpenBridge> {
   const { env = {}, clock, ...options } = more
   const output = new Captured('utf8')
-  const terminal = { stdin: Readable.from([]), stdout: output, stderr: output, cwd: '/', env, ...(clock && { clock }) }
+  const terminal = {
+    stdin: Readable.from([]),
+    stdout: output.output,
+    stderr: output.output,
+    cwd: '/',
+    env,
+    ...(clock && { clock })
+  }
   const session = openSession({ socket: socketPath }, '1.2.3', terminal, new AbortController().signal)
-  const bridge = await Bridge.start(session, { files: PAGE, ...options })
+  // as on a system that knows no names below `localhost`
+  const bridge = await Bridge.start(session, { files: PAGE, resolve: async () => [], ...options })
   onTestFinished(async () => {
     await bridge.close()
     session.client.close()
   })
-  const origin = `http://127.0.0.1:${bridge.port}`
+  const { origin } = new URL(bridge.newLink())
   const { cookie, page } = await enter(bridge)
   return {
     bridge,
@@ -93,22 +109,23 @@ export async function openBridge(
     origin,
     page,
     cookie,
-    ask: (path, asked) => ask(bridge.port, path, asked),
+    ask: (path, asked) => ask(origin, path, asked),
     fetch: (path, { method = 'GET', body } = {}) => {
       const sent = body === undefined ? { headers: {} } : json(body)
       const own = { cookie, 'sec-fetch-site': 'same-origin', ...(method !== 'GET' && { origin }) }
-      return ask(bridge.port, `${page}${path}`, { ...sent, method, headers: { ...sent.headers, ...own } })
+      return ask(origin, `${page}${path}`, { ...sent, method, headers: { ...sent.headers, ...own } })
     }
   }
 }
 
 /** Redeems a link, as the script of the entry does. */
 export async function enter(bridge: Bridge, link = bridge.newLink()): Promise<{ cookie: string; page: string }> {
-  const token = new URL(link).hash.slice(1)
+  const { hash, origin } = new URL(link)
+  const token = hash.slice(1)
   const { headers, body } = json({ token })
-  const answer = await ask(bridge.port, '/session', {
+  const answer = await ask(origin, '/session', {
     method: 'POST',
-    headers: { ...headers, origin: `http://127.0.0.1:${bridge.port}` },
+    headers: { ...headers, origin },
     ...(body !== undefined && { body })
   })
   if (answer.status !== 200) throw new Error(`the link was refused: ${answer.status}`)
@@ -127,10 +144,10 @@ export class Listener {
   readonly #clock: VirtualClock
   readonly ended: Promise<void>
 
-  constructor({ bridge, page, cookie }: OpenBridge, clock: VirtualClock) {
+  constructor({ origin, page, cookie }: OpenBridge, clock: VirtualClock) {
     this.#clock = clock
-    const headers = { cookie, 'sec-fetch-site': 'same-origin', accept: 'text/event-stream' }
-    this.#request = httpRequest({ host: '127.0.0.1', port: bridge.port, path: `${page}events`, headers, agent: false })
+    const headers = { cookie, host: new URL(origin).host, 'sec-fetch-site': 'same-origin', accept: 'text/event-stream' }
+    this.#request = httpRequest({ ...reached(origin), path: `${page}events`, headers, agent: false })
     this.ended = new Promise((resolve) => this.#request.on('close', resolve).on('error', resolve))
     let text = ''
     this.#request.on('response', (response) => {

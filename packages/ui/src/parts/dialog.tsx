@@ -15,13 +15,13 @@ interface DialogProps {
 export function Dialog({ title, isSheet, onClose, children }: DialogProps) {
   const ref = useRef<HTMLDialogElement>(null)
   const id = useId()
-  // Before the next key arrives: it would go to what lies behind.
+  // before the next key arrives: it would go to what lies behind.
   useLayoutEffect(() => {
     const before = document.activeElement
     const dialog = ref.current
     dialog?.showModal()
     return () => {
-      // Nothing behind an open dialog can take the focus.
+      // nothing behind an open dialog can take the focus.
       dialog?.close()
       if (before instanceof HTMLElement) before.focus()
     }

@@ -35,7 +35,7 @@ export function Table<T>({ label, rows, columns, keyOf, onOpen, sort }: TablePro
     const row = box.current?.querySelector('[data-row]')?.getBoundingClientRect().height
     setView({ top: scrollTop, height: clientHeight || 600, row: row || ROW_HEIGHT })
   }
-  // Rows do not change while it scrolls: measuring them would lay the page out for each frame.
+  // rows do not change while it scrolls: measuring them would lay the page out for each frame.
   const scroll = (): void => {
     const { scrollTop: top = 0 } = box.current ?? {}
     setView((seen) => (Math.floor(top / seen.row) === Math.floor(seen.top / seen.row) ? seen : { ...seen, top }))

@@ -38,7 +38,8 @@ export function PlanView({ plan }: { readonly plan: JudgedPlan }) {
           ...(revision !== undefined && { follows: revision }),
           quants: [...chosen],
           names: 'normalized',
-          aux: ['one']
+          aux: ['one'],
+          malformed: 'refuse'
         }),
       started
     )
@@ -95,13 +96,14 @@ function QuantTable({ artifacts, fits, chosen, onToggle }: QuantTableProps) {
         </tr>
       </thead>
       <tbody>
-        {artifacts.map(({ quant, bytes, bytesPresent }) => {
+        {artifacts.map(({ quant, upstream, bytes, bytesPresent }) => {
           const judged = fits.get(quant)
           return (
             <tr key={quant}>
               <th scope="row">
                 <label>
                   <input type="checkbox" checked={chosen.has(quant)} onChange={() => onToggle(quant)} /> {quant}
+                  {upstream !== undefined && <small> {upstream}</small>}
                 </label>
               </th>
               <td class="number">{formatBytes(bytes)}</td>

@@ -68,8 +68,9 @@ function sentenceOf(meaning: SourceMeaning): string {
 }
 
 function importOf(bridge: BridgeClient, meaning: SourceMeaning, name: string, pin: string): Promise<Job> {
-  if (meaning.kind === 'local') return bridge.importLocal({ paths: [meaning.path], as: name, names: 'normalized' })
-  if (meaning.kind === 'oci') return bridge.importOci({ image: meaning.image, as: name })
+  if (meaning.kind === 'local')
+    return bridge.importLocal({ paths: [meaning.path], as: name, names: 'normalized', malformed: 'refuse' })
+  if (meaning.kind === 'oci') return bridge.importOci({ image: meaning.image, as: name, malformed: 'refuse' })
   const { kind: _, as: __, ...shared } = meaning
   return bridge.importBt({ ...shared, manifestDigest: pin, manifestFromPeers: true, ...(name !== '' && { as: name }) })
 }

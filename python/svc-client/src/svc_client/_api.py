@@ -11,19 +11,20 @@ from typing import Any, Literal, TypeAlias, TypeVar
 __all__ = [
     "ActiveFile", "AdoptFile", "AdoptHub", "AdoptPlan", "AdoptPlanFile", "AdoptPlanHub", "Bytes",
     "CatalogEntry", "CatalogSearch", "CatalogStatus", "CompanionFile", "DamagedRecord", "Digest",
-    "ErrorBody", "EvictResult", "GcResult", "HeldBack", "HubEntry", "ImportBtCompanions",
-    "ImportHfBody", "ImportPlan", "ImportPlanTotals", "ImportResult", "ImportResultReplaced",
-    "Inventory", "Job", "JobKind", "JobList", "JobState", "Making", "MemoryNeed", "MemoryUnknown",
-    "ModelMember", "NamespaceEntry", "OmittedFile", "OpenCompanions", "OpenCompanionsMissing",
-    "OpenFile", "OpenResult", "Origin", "OutdatedModel", "OutdatedResult", "PinResult",
-    "PlanArtifact", "PlanFile", "PrivateResult", "RemovedModel", "RemovedModelQuant",
-    "RemovedModelQuantHolder", "RemovedView", "ResolveResult", "Routes", "SearchResult",
-    "SeedLocalResult", "SeedResult", "ShareResult", "ShareResultCompanions", "Snapshot", "Status",
-    "StatusJobs", "StatusStore", "SwarmStatus", "SwarmStatusSignedWebseed", "SwarmStatusVerifying",
-    "TagEntry", "Timestamp", "TorrentStatus", "UploadLimitResult", "VerifyReport", "View",
-    "ViewEntry", "ViewFile", "ViewLayout", "ViewList", "ViewMode", "WhyResult",
-    "WhyResultCompanions", "WhyResultCopie", "WhyResultDecision", "WhyResultDoor",
-    "WhyResultSource", "Withheld",
+    "ErrorBody", "EvictResult", "GcResult", "HeldBack", "HubAccountResult", "HubEntry",
+    "ImportBtCompanions", "ImportHfBody", "ImportPlan", "ImportPlanTotals", "ImportResult",
+    "ImportResultReplaced", "Inventory", "Job", "JobKind", "JobList", "JobState", "Making",
+    "MemoryNeed", "MemoryUnknown", "ModelMember", "NamespaceEntry", "OmittedFile", "OpenCompanions",
+    "OpenCompanionsChoice", "OpenCompanionsMissing", "OpenFile", "OpenResult", "Origin",
+    "OutdatedModel", "OutdatedResult", "PinResult", "PlanArtifact", "PlanFile", "PrivateResult",
+    "RemovedModel", "RemovedModelQuant", "RemovedModelQuantHolder", "RemovedView", "ResolveResult",
+    "Routes", "SearchResult", "SeedLocalResult", "SeedResult", "ShareResult",
+    "ShareResultCompanions", "Snapshot", "Status", "StatusJobs", "StatusStore",
+    "StatusStoreQuarantined", "StatusStoreUnfinished", "SwarmStatus", "SwarmStatusSignedWebseed",
+    "SwarmStatusVerifying", "TagEntry", "TagList", "Timestamp", "TorrentStatus",
+    "UploadLimitResult", "VerifyReport", "View", "ViewEntry", "ViewFile", "ViewLayout", "ViewList",
+    "ViewMode", "WhyResult", "WhyResultCompanions", "WhyResultCopie", "WhyResultDecision",
+    "WhyResultDoor", "WhyResultSource", "Withheld",
 ]
 
 T = TypeVar("T")
@@ -107,6 +108,17 @@ class OmittedFile:
 
 
 @dataclass(frozen=True, kw_only=True)
+class OpenCompanionsChoice:
+    """what its owner chose at the latest import under this name; absent for everything (additive)
+    """
+
+    names: str | None = None
+    quants: list[str] | None = None
+    files: list[str] | None = None
+    aux: str | list[str] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
 class OpenCompanions:
     digest: str
     """of the document that lists them"""
@@ -114,6 +126,9 @@ class OpenCompanions:
     missing: list[OpenCompanionsMissing] | None = None
     """their bytes are lost; absent when none are (additive)"""
     omitted: list[OmittedFile]
+    choice: OpenCompanionsChoice | None = None
+    """what its owner chose at the latest import under this name; absent for everything (additive)
+    """
     warnings: list[str] | None = None
 
 
@@ -190,6 +205,10 @@ class GcResult:
     """with `beforeOlderThanSeconds`: tags that were removed, or would be"""
     views: int | None = None
     """with `views`: managed views that were removed, or would be"""
+    leftovers: int | None = None
+    """with `leftovers`: files of unfinished downloads and corrupt blobs"""
+    leftover_bytes: int | None = None
+    """of these, not in `bytes`"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -227,8 +246,9 @@ class ImportHfBody:
     as_: str | None = None
     """`ns/name`, lower case"""
     aux: str | list[str] | None = None
-    """which projectors and importance matrices to import: precisions (`f16`), `imatrix`, and `one`
-    for one projector per folder; `all` when absent
+    """what to import beside the weights: `one` for the nearest projector and draft head, `mmproj`
+    or `draft` for one of them; precisions of projectors (`f16`), `draft:q8_0`, `imatrix`, `lora`;
+    `all` when absent
     """
     names: Literal["upstream", "normalized"] | None = None
     """which names `*.gguf` files get; `upstream` when absent"""
@@ -245,6 +265,10 @@ class ImportHfBody:
     evict: bool | None = None
     """if space is short, evicts models that can be fetched again; else the job fails and names them
     (additive)
+    """
+    malformed: Literal["keep", "refuse"] | None = None
+    """weights that no runtime can load, by their headers (spec rec.12): `keep` (when absent)
+    imports them with a warning, `refuse` fails the job and imports nothing (additive)
     """
 
 
@@ -362,13 +386,15 @@ class ImportPlanTotals:
 @dataclass(frozen=True, kw_only=True)
 class PlanArtifact:
     quant: str
+    upstream: str | None = None
+    """the first of its weights on the hub, if that name does not tell the quant (additive)"""
     files: int
     """entries, including those that it shares with other artifacts"""
     bytes: Bytes
     bytes_present: int
     """of these, bytes that the store has"""
     weights_bytes: int | None = None
-    """of weights and projectors, if `context` was given"""
+    """of weights, projectors and draft heads, if `context` was given"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -463,8 +489,20 @@ class SearchResult:
 
 
 @dataclass(frozen=True, kw_only=True)
+class HubAccountResult:
+    endpoint: str
+    """the hub that was asked"""
+    name: str | None = None
+    """of the account; absent where the hub does not tell it"""
+    variable: str | None = None
+    """the variable of the daemon's environment that has its token now"""
+    file: str | None = None
+    """the file that its token is read from; absent if a variable has it, or no file is read"""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Withheld:
-    fact: Literal["no-record", "damaged-record", "private", "restricted", "marked", "unproven", "unknown-access", "unsigned"]
+    fact: Literal["no-record", "damaged-record", "private", "restricted", "marked", "unproven", "unknown-access", "malformed", "unsigned"]
     reason: str
     """for people"""
 
@@ -488,6 +526,8 @@ class ModelMember:
     """its hub repository needed access"""
     companions: str | None = None
     """the document that lists its companions (additive)"""
+    malformed: list[str] | None = None
+    """its weights that no runtime can load; absent without any (additive)"""
     away: bool | None = None
     """evicted: `POST /v1/ensure` fetches what is missing (additive)"""
     pinned: bool | None = None
@@ -565,6 +605,14 @@ class RemovedModel:
 
 
 @dataclass(frozen=True, kw_only=True)
+class TagList:
+    tags: list[TagEntry]
+    """by repository, then by tag"""
+    damaged: list[DamagedRecord] | None = None
+    """records that cannot be read, with their tags; absent without any"""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Snapshot:
     id: str
     store_id: str
@@ -623,6 +671,22 @@ class StatusJobs:
 
 
 @dataclass(frozen=True, kw_only=True)
+class StatusStoreUnfinished:
+    """what was written of downloads that have not ended; absent without any"""
+
+    files: int
+    bytes: Bytes
+
+
+@dataclass(frozen=True, kw_only=True)
+class StatusStoreQuarantined:
+    """corrupt blobs that were moved aside; absent without any"""
+
+    files: int
+    bytes: Bytes
+
+
+@dataclass(frozen=True, kw_only=True)
 class StatusStore:
     id: str | None = None
     """the store's own UUID, wherever its folder is"""
@@ -633,6 +697,10 @@ class StatusStore:
     """`[store] max_bytes`"""
     min_free_bytes: int | None = None
     """`[store] min_free`; absent for 0"""
+    unfinished: StatusStoreUnfinished | None = None
+    """what was written of downloads that have not ended; absent without any"""
+    quarantined: StatusStoreQuarantined | None = None
+    """corrupt blobs that were moved aside; absent without any"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -821,6 +889,7 @@ class WhyResult:
     """`hub-token`, `registry-login` or `webseed-key`"""
     confirmed_public_at: Timestamp | None = None
     unproven: list[str] | None = None
+    malformed: list[str] | None = None
     marked: bool | None = None
     """whoever exported it marked it as not for others"""
     decision: WhyResultDecision | None = None
@@ -845,10 +914,12 @@ class AdoptFile:
 
 @dataclass(frozen=True, kw_only=True)
 class AdoptHub:
-    """where the files came from; recorded if every file has a digest, which is checked"""
+    """where the files came from, as their cache says; recorded if it has a commit and every file a
+    digest, which is checked. Without a commit the hub is asked for its latest
+    """
 
     repo: str
-    revision: str
+    revision: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -870,10 +941,12 @@ class AdoptPlanFile:
 
 @dataclass(frozen=True, kw_only=True)
 class AdoptPlanHub:
-    """where the files came from; recorded if every file has a digest, which is checked"""
+    """where the files came from, as their cache says; recorded if it has a commit and every file a
+    digest, which is checked. Without a commit the hub is asked for its latest
+    """
 
     repo: str
-    revision: str
+    revision: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -996,7 +1069,8 @@ class Routes:
         self, *, paths: list[str], as_: str, companions: Literal["loaders", "all"] | None = None,
         aux: str | list[str] | None = None, names: Literal["upstream", "normalized"] | None = None,
         quants: list[str] | None = None, files: list[str] | None = None,
-        private: bool | None = None, replace: bool | None = None, evict: bool | None = None
+        private: bool | None = None, replace: bool | None = None, evict: bool | None = None,
+        malformed: Literal["keep", "refuse"] | None = None
     ) -> Job:
         """Import files and folders of this machine. The job can fail with: E_NOT_IMPORTABLE,
         E_INVALID_INDEX, E_SOURCE_NOT_REGULAR, E_NO_SPACE, E_ABORTED, E_INTERNAL.
@@ -1008,7 +1082,7 @@ class Routes:
         keep_before: bool | None = None, as_: str | None = None, aux: str | list[str] | None = None,
         names: Literal["upstream", "normalized"] | None = None, quants: list[str] | None = None,
         files: list[str] | None = None, private: bool | None = None, replace: bool | None = None,
-        evict: bool | None = None
+        evict: bool | None = None, malformed: Literal["keep", "refuse"] | None = None
     ) -> Job:
         """Import a repository of the model hub at one commit. The job can fail with: E_UNKNOWN_REF,
         E_SOURCE_FORBIDDEN, E_RATE_LIMITED, E_INVALID_INDEX, E_NOT_IMPORTABLE, E_SOURCE_UNAVAILABLE,
@@ -1021,7 +1095,8 @@ class Routes:
         keep_before: bool | None = None, as_: str | None = None, aux: str | list[str] | None = None,
         names: Literal["upstream", "normalized"] | None = None, quants: list[str] | None = None,
         files: list[str] | None = None, private: bool | None = None, replace: bool | None = None,
-        evict: bool | None = None, context: int | None = None
+        evict: bool | None = None, malformed: Literal["keep", "refuse"] | None = None,
+        context: int | None = None
     ) -> ImportPlan:
         """What an import from the hub would fetch, store and skip."""
         return self._call("POST /v1/import/hf/plan", ImportPlan, locals())
@@ -1043,7 +1118,7 @@ class Routes:
         as_: str | None = None, peers: list[str] | None = None, aux: str | list[str] | None = None,
         names: Literal["upstream", "normalized"] | None = None, quants: list[str] | None = None,
         files: list[str] | None = None, private: bool | None = None, replace: bool | None = None,
-        evict: bool | None = None
+        evict: bool | None = None, malformed: Literal["keep", "refuse"] | None = None
     ) -> Job:
         """Anchored pull of a model that the community catalog lists. The job can fail with:
         E_INVALID_INDEX, E_NOT_IMPORTABLE, E_SOURCE_UNAVAILABLE, E_NO_SPACE, E_ABORTED, E_INTERNAL.
@@ -1055,7 +1130,7 @@ class Routes:
         image: str | None = None, plain_http: bool | None = None, names: Literal["upstream",
         "normalized"] | None = None, quants: list[str] | None = None,
         files: list[str] | None = None, private: bool | None = None, replace: bool | None = None,
-        evict: bool | None = None
+        evict: bool | None = None, malformed: Literal["keep", "refuse"] | None = None
     ) -> Job:
         """Import an OCI artifact, from an image layout on this machine or from a registry. The job
         can fail with: E_NOT_IMPORTABLE, E_SOURCE_UNAVAILABLE, E_NO_SPACE, E_ABORTED, E_INTERNAL,
@@ -1082,6 +1157,10 @@ class Routes:
         """Search the model hub, or the community catalog."""
         return self._call("GET /v1/search", SearchResult, locals())
 
+    def hub_account(self, token: str) -> HubAccountResult:
+        """Ask the hub whose token it is; nothing is stored."""
+        return self._call("POST /v1/hub/account", HubAccountResult, locals())
+
     def verify(self, target: str) -> Job:
         """Re-hash a model, a blob, or the whole store. The job can fail with: E_VERIFY_FAILED,
         E_CORRUPTION, E_ABORTED, E_INTERNAL.
@@ -1106,9 +1185,26 @@ class Routes:
         """Forget a pinned import that has no name."""
         return self._call("DELETE /v1/pins/{digest}", RemovedModel, locals())
 
+    def tags(self, *, repo: str | None = None) -> TagList:
+        """The tags of the store, or of one repository."""
+        return self._call("GET /v1/tags", TagList, locals())
+
+    def tag(self, ns: str, name: str, tag: str) -> TagEntry:
+        """The index that a tag names."""
+        return self._call("GET /v1/tags/{ns}/{name}/{tag}", TagEntry, locals())
+
+    def set_tag(self, ns: str, name: str, tag: str, *, digest: str | None = None) -> TagEntry:
+        """Give an index a tag; one of that name moves."""
+        return self._call("PUT /v1/tags/{ns}/{name}/{tag}", TagEntry, locals())
+
+    def remove_tag(self, ns: str, name: str, tag: str) -> TagEntry:
+        """Remove a tag; the answer says what it named."""
+        return self._call("DELETE /v1/tags/{ns}/{name}/{tag}", TagEntry, locals())
+
     def gc(
         self, *, dry_run: bool | None = None, grace_seconds: int | None = None,
-        before_older_than_seconds: int | None = None, views: bool | None = None
+        before_older_than_seconds: int | None = None, views: bool | None = None,
+        leftovers: bool | None = None
     ) -> Job:
         """Remove blobs that nothing needs any more. The job can fail with: E_NO_INDEX,
         E_INVALID_INDEX, E_CORRUPTION, E_ABORTED, E_INTERNAL.
@@ -1177,8 +1273,9 @@ class Routes:
 
     def adopt(
         self, *, as_: str, files: list[AdoptFile], hub: AdoptHub | None = None,
-        names: Literal["upstream", "normalized"] | None = None, private: bool | None = None,
-        replace: bool | None = None
+        own: bool | None = None, names: Literal["upstream", "normalized"] | None = None,
+        private: bool | None = None, replace: bool | None = None, malformed: Literal["keep",
+        "refuse"] | None = None
     ) -> Job:
         """Import files that are stored under other names. The job can fail with: E_NOT_IMPORTABLE,
         E_INVALID_INDEX, E_SOURCE_NOT_REGULAR, E_NO_SPACE, E_ABORTED, E_INTERNAL.
@@ -1187,15 +1284,16 @@ class Routes:
 
     def adopt_plan(
         self, *, as_: str, files: list[AdoptPlanFile], hub: AdoptPlanHub | None = None,
-        names: Literal["upstream", "normalized"] | None = None, private: bool | None = None,
-        replace: bool | None = None
+        own: bool | None = None, names: Literal["upstream", "normalized"] | None = None,
+        private: bool | None = None, replace: bool | None = None, malformed: Literal["keep",
+        "refuse"] | None = None
     ) -> AdoptPlan:
         """The quants that such an import would make."""
         return self._call("POST /v1/adopt/plan", AdoptPlan, locals())
 
     def make_view(
         self, ref: str, *, layout: ViewLayout | None = None, mode: ViewMode | None = None,
-        path: str | None = None, hold_seconds: int | None = None
+        path: str | None = None, replace: bool | None = None, hold_seconds: int | None = None
     ) -> View:
         """Lay an artifact out in a folder that runtimes load."""
         return self._call("POST /v1/views", View, locals())

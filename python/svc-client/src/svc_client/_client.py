@@ -17,12 +17,15 @@ from ._progress import Watcher, watcher
 from ._socket import default_socket_path, require_own_folder
 from ._transport import Transport
 from .blob import RawBlob
-from .errors import NotFound, SvcError, UnknownRef, from_code
+from .errors import AmbiguousSelector, NotFound, SvcError, UnknownRef, from_code
 
 T = TypeVar("T")
 
 _SHORT = re.compile(r"[^/:@\s]+/[^/:@\s]+([:@].*)?")
 _HUB = re.compile(r"(?:(?:https?://)?(?:huggingface\.co|hf\.co)/)?([^/\s:@+#]+/[^/\s:@+#]+)(?::([^@+#\s]+))?")
+_TYPED = re.compile(
+    r"(?:(?:https?://)?(?:www\.)?(?:huggingface\.co|hf\.co)/)?((?:[^/\s:@+#]+/)?[^/\s:@+#]+)(?::([^/\s:@+#]+))?"
+)
 _SLOW = ("POST /v1/import/", "POST /v1/adopt")
 """They may have to list a repository before they answer."""
 _UNBOUNDED = frozenset({"POST /v1/views", "POST /v1/snapshots", "DELETE /v1/jobs/{id}"})
@@ -87,13 +90,14 @@ class Client(Routes):
 
     def path(self, ref: str) -> Path:
         """The path to give to a runtime: the GGUF, the first shard of a split one, else the folder.
-        `ref` may name a file of the model: `ns/name:quant#tokenizer.json`.
+        `ref` may name a file of the model: `ns/name:quant#tokenizer.json`. As for `svc path`, a lone
+        name, the only quant, capitals and an address of the hub (`hf.co/Org/Name:Q8_0`) will do.
 
         :raises UnknownRef: there is no such model here
         :raises NotFound: the model is not complete (`pull` it), or has no such file
         """
         target, _, name = ref.partition("#")
-        view = self.make_view(target)
+        view = self._view(target)
         if not name:
             return Path(view.loads or view.folder)
         for file in view.files:
@@ -102,23 +106,58 @@ class Client(Routes):
         names = [file.name for file in view.files]
         raise NotFound("E_NOT_FOUND", f"{target} has no file {name}", candidates=names)
 
+    def _view(self, typed: str) -> View:
+        try:
+            return self.make_view(typed)
+        except SvcError as error:
+            known = self._name_here(typed) if error.code in ("E_PARSE", "E_UNKNOWN_REF") else typed
+            if known == typed:
+                raise
+        return self.make_view(known)
+
+    def _name_here(self, typed: str) -> str:
+        """The reference of the one model here that a text means; else the text."""
+        found = _TYPED.fullmatch(typed)
+        if found is None:
+            return typed
+        repo, quant = found.group(1).lower(), found.group(2)
+        entries = self.models().namespaces
+        named = [entry for entry in entries if repo in (f"{entry.ns}/{entry.name}", entry.name)]
+        there = [
+            entry
+            for entry in entries
+            if any(member.origin and (member.origin.repo or "").lower() == repo for member in entry.members)
+        ]
+        meant = named or there
+        if len(meant) != 1:
+            return typed
+        entry = meant[0]
+        if quant is None and len(entry.quants) != 1:
+            names = [f"{entry.ns}/{entry.name}:{each}" for each in entry.quants]
+            message = f"{entry.ns}/{entry.name} has {len(names)} quants here; name one"
+            raise AmbiguousSelector("E_AMBIGUOUS_SELECTOR", message, candidates=names)
+        return f"{entry.ns}/{entry.name}:{(quant or entry.quants[0]).lower()}"
+
     def files(self, ref: str) -> list[ViewFile]:
         """The files of a model as a loader sees them, with their paths on this machine."""
-        return self.make_view(ref).files
+        return self._view(ref).files
 
     def folder(self, ref: str) -> Path:
         """The folder of a model, for runtimes that load one."""
-        return Path(self.make_view(ref).folder)
+        return Path(self._view(ref).folder)
 
     def pull(
-        self, source: str, *, progress: bool | Watcher = False, **choices: Any
+        self, source: str, *, progress: bool | Watcher = False, force: bool = False, **choices: Any
     ) -> Job:
         """Makes a model complete: one that has a name here from whoever has its bytes, else
         `Org/Name[:QUANT]` from the hub.
 
         :param progress: True shows a bar (`tqdm` where it is installed); a function is called
             with each snapshot of the job
-        :param choices: further arguments of `import_hf`
+        :param force: imports weights that no runtime can load, too
+        :param choices: further arguments of `import_hf`; `quants=[]` takes all
+        :raises AmbiguousSelector: the repository has several quants, and none was named;
+            `candidates` lists them
         :raises SvcError: by the code with which the job failed
         """
         job = None if choices else self._ensure(source)
@@ -130,8 +169,22 @@ class Client(Routes):
             if quants is not None:
                 choices.setdefault("quants", quants.split(","))
             choices.setdefault("names", "normalized")  # as `svc` does
+            if not force:
+                choices.setdefault("malformed", "refuse")
+            if "quants" not in choices and "files" not in choices:
+                self._require_one_quant(repo, choices)
+            if choices.get("quants") == []:
+                del choices["quants"]
             job = self.import_hf(repo, **choices)
         return self.wait(job, progress=progress)
+
+    def _require_one_quant(self, repo: str, choices: dict[str, Any]) -> None:
+        plan = self.import_hf_plan(repo, **choices)
+        if len(plan.quants) < 2:
+            return
+        names = [f"{repo}:{quant}" for quant in plan.quants]
+        message = f"{repo} has {len(names)} quants; name one: {', '.join(names)}"
+        raise AmbiguousSelector("E_AMBIGUOUS_SELECTOR", message, candidates=names)
 
     def _ensure(self, source: str) -> Job | None:
         try:

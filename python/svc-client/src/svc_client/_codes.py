@@ -105,7 +105,7 @@ class RateLimited(SvcError):
 
 
 class NotImportable(SvcError):
-    """No recognised weights, a refused listing, or fetched bytes that fail verification or do not
+    """No recognized weights, a refused listing, or fetched bytes that fail verification or do not
     match the pin.
     """
 
