@@ -103,6 +103,22 @@ export default {
       to: { path: '^packages/(daemon|cli)/' }
     },
     {
+      name: 'library-knows-no-daemon',
+      comment: 'What works in any process knows no configuration, job, HTTP, command line or error of the daemon',
+      severity: 'error',
+      from: {
+        path: '^packages/daemon/src/(library|import|operations|offload|embedded|sources/local)/',
+        pathNot: 'sources/local/local-imports'
+      },
+      to: {
+        path: [
+          '^packages/daemon/src/(errors|advice|log|flags|import-fields|store-opening)[.]ts$',
+          '^packages/daemon/src/(config|jobs|http|api|socket|commands)/',
+          '/node_modules/(pino|commander)/'
+        ]
+      }
+    },
+    {
       name: 'page-takes-types',
       comment: 'A browser gets the contract’s types and none of its code, which is for Node',
       severity: 'error',

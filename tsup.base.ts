@@ -11,7 +11,7 @@ const options = (entry: Entry, more: Options): Options => ({
   clean: true,
   splitting: true,
   dts: false,
-  // Private packages of the workspace: nobody can install them, so their users carry them.
+  // private packages of the workspace: nobody can install them, so their users carry them.
   noExternal: [/^@svc\/internal-/],
   ...more
 })
@@ -25,13 +25,13 @@ export const library = (entry: Entry, more: Options = {}) => defineConfig(option
  */
 export const libraryWithThreads = (entry: Entry, threads: Entry, more: Options = {}) =>
   defineConfig([
-    // Both are built at the same time: neither may take the other's files away.
+    // both are built at the same time: neither may take the other's files away.
     { ...options(entry, more), clean: Object.keys(threads).map((name) => `!${name}.js*`) },
     options(threads, {
       clean: false,
       splitting: false,
       noExternal: [/^@svc\//],
-      // From the sources of other packages, file by file, so that what is not used stays out.
+      // from the sources of other packages, file by file, so that what is not used stays out.
       esbuildOptions: (esbuild) => {
         esbuild.conditions = ['svc-source']
       }

@@ -99,7 +99,7 @@ function licenceOf(folder: string): readonly [string, string] {
   const files = readdirSync(folder)
     .filter((file) => /^(licen[cs]e|copying|notice)/i.test(file))
     .sort()
-  // Some state the licence at the end of their README.
+  // some state the licence at the end of their README.
   const readme = readdirSync(folder).find((file) => /^readme\.md$/i.test(file))
   const inReadme = readme && /^#+ licen[cs]e\s*$([\s\S]*)/im.exec(readFileSync(join(folder, readme), 'utf8'))?.[1]
   const text =

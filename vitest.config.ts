@@ -36,24 +36,24 @@ export const shared = defineConfig({
   resolve: { conditions },
   ssr: { resolve: { conditions, externalConditions: conditions } },
   test: {
-    // Files share processes: to start one and load the modules for each takes a fifth of the CPU. What a test changes in its
+    // files share processes: to start one and load the modules for each takes a fifth of the CPU. What a test changes in its
     // process it puts back; for these vitest does it, and of the clock test/put-back.ts makes sure.
     isolate: false,
     globalSetup: ['test/built-page.ts'],
     setupFiles: ['test/built-threads.ts', 'test/put-back.ts'],
     unstubEnvs: true,
     unstubGlobals: true,
-    // A test that needs a second try is a defect of its own, in CI too.
+    // a test that needs a second try is a defect of its own, in CI too.
     retry: 0,
     sequence: { sequencer: LongestFirst },
     pool: 'forks',
     execArgv: ['--conditions=svc-source'],
-    // Many tests wait, for a disk, a timer or a program of others: with as many workers as cores, cores would idle.
+    // many tests wait, for a disk, a timer or a program of others: with as many workers as cores, cores would idle.
     maxWorkers: 2 * Math.max(2, availableParallelism()),
-    // Seconds on a quiet machine. The tests fsync, hash and start programs: a busy one may take many times as long.
+    // seconds on a quiet machine. The tests fsync, hash and start programs: a busy one may take many times as long.
     testTimeout: 120_000,
     hookTimeout: 120_000,
-    // The default of one second is less than what starting a thread may take then.
+    // the default of one second is less than what starting a thread may take then.
     expect: { poll: { timeout: 30_000 } },
     reporters: [
       'default',

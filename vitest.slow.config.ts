@@ -14,7 +14,7 @@ export default defineConfig({
     ...base.test,
     projects: [
       { extends: true, test: { name: 'many', include, exclude: ['**/node_modules/**', ...alone] } },
-      // One after the other, when nothing else runs.
+      // one after the other, when nothing else runs.
       { extends: true, test: { name: 'alone', include: alone, maxWorkers: 1, sequence: { groupOrder: 1 } } }
     ]
   }

@@ -35,7 +35,7 @@ process.on('exit', () => {
 const model = join(root, 'model')
 mkdirSync(model)
 writeSafetensors(model, 'model.safetensors', bytes)
-// a second file, because libtorrent makes a single-file torrent of a folder with one
+// A second file, because libtorrent makes a single-file torrent of a folder with one
 const folder = join(root, 'data')
 mkdirSync(folder)
 linkSync(join(model, 'model.safetensors'), join(folder, 'model.safetensors'))

@@ -53,7 +53,7 @@ interface Result {
 
 async function measure(seedKind: Kind, leechKind: Kind): Promise<Result> {
   const seed = await Peer.start(seedKind)
-  // A seed that hashes while it seeds is measured doing two things: libtorrent's is checked before the clock starts, as ours
+  // a seed that hashes while it seeds is measured doing two things: libtorrent's is checked before the clock starts, as ours
   // trusts what its store has verified.
   seed.send({ cmd: 'add', id: 's', torrent, save: seedFolder, seed: true, check: true })
   await seed.wait(seedKind.startsWith('lt') ? 'checked' : 'added')

@@ -12,12 +12,12 @@ export interface Check {
 /** The longest first, so that lanes which run them end together. */
 export const CHECKS = [
   { name: 'build', what: 'every package builds', steps: [['turbo', 'run', 'build']] },
-  // In one program: each package's own would read and check again what it imports of the others.
+  // in one program: each package's own would read and check again what it imports of the others.
   {
     name: 'types',
     what: 'the types of all packages, their tests and scripts',
     steps: [
-      // With the types of a browser, which other packages do not have.
+      // with the types of a browser, which other packages do not have.
       ['tsc', '-p', 'packages/ui/tsconfig.json'],
       ['tsc', '-p', 'tsconfig.json']
     ]

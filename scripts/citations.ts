@@ -94,7 +94,7 @@ function checkPage({ path, text }: Page, known: Set<string>, decisions: Set<stri
   for (const match of text.matchAll(OLD_FORM)) report(match.index, `"${match[0]}" is no citation: name a clause`)
   for (const match of text.matchAll(PAGE)) if (!paths.has(match[0])) report(match.index, `there is no ${match[0]}`)
 
-  // Pages refer to clauses by their bare numbers; anywhere else a bare number is a citation that was not completed.
+  // pages refer to clauses by their bare numbers; anywhere else a bare number is a citation that was not completed.
   const areas = [...new Set([...known].map((id) => id.split('.')[0]))].join('|')
   if (areas === '') return problems
   if (path.startsWith(DOCS)) {

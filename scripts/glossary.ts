@@ -14,12 +14,54 @@ function wordsOf(page: string, head: string): string[] {
     .filter((word) => !word.startsWith('-'))
 }
 
+/** Words that mean different things, and must not be mixed up in files about one of them. */
+interface Neighbours {
+  /** Words of file names. */
+  readonly where: readonly string[]
+  readonly banned: readonly string[]
+  readonly meant: string
+  /** Identifiers that the API fixes. */
+  readonly fixed: ReadonlySet<string>
+}
+
+function neighboursOf(page: string): Neighbours[] {
+  const [, table = ''] = page.split('| In | Not | But | Names of the API |')
+  return [...table.split('\n\n')[0]!.matchAll(/^\| ([a-z, ]+) \| ([a-z, ]+) \| ([^|]+) \| ([^|\n]*)\|$/gm)].map(
+    ([, where = '', banned = '', meant = '', fixed = '']) => ({
+      where: where.split(', '),
+      banned: banned.split(', '),
+      meant,
+      fixed: new Set([...fixed.matchAll(/`(\w+)`/g)].map(([, name]) => name!))
+    })
+  )
+}
+
+const codeOf = (text: string): string => text.replace(PROSE, (prose) => prose.replace(/[^\n]/g, ' '))
+
+/** Where a file about one thing has an identifier with the word for its neighbour. */
+function mixedUp(sources: ReadonlyMap<string, string>, neighbours: readonly Neighbours[]): string[] {
+  const problems: string[] = []
+  for (const [path, text] of sources)
+    for (const { where, banned, meant, fixed } of neighbours) {
+      const named = basename(path).toLowerCase().match(WORD) ?? []
+      if (!named.some((word) => where.some((each) => isForm(word, each)))) continue
+      for (const [i, line] of codeOf(text).split('\n').entries())
+        for (const [name] of line.matchAll(/[A-Za-z_$][\w$]*/g))
+          if (!fixed.has(name) && (name.match(WORD) ?? []).some((word) => banned.some((each) => isForm(word, each))))
+            problems.push(`${path}:${i + 1}: ${name}: this file is about what the glossary calls "${meant}"`)
+    }
+  return problems
+}
+
+/** `pins`, `pinned` and `unpin` are forms of `pin`. */
+const isForm = (word: string, of: string): boolean =>
+  new RegExp(`^(?:un)?${of}(?:s|ed|d|${of.at(-1)}ed|ing)?$`).test(word.toLowerCase())
+
 /** Each word of the identifiers and the file names of some sources, in lower case, with where it stands first. */
 function identifierWords(sources: ReadonlyMap<string, string>): Map<string, string> {
   const words = new Map<string, string>()
   for (const [path, text] of sources) {
-    const code = text.replace(PROSE, (prose) => prose.replace(/[^\n]/g, ' '))
-    for (const [i, line] of [basename(path), ...code.split('\n')].entries())
+    for (const [i, line] of [basename(path), ...codeOf(text).split('\n')].entries())
       for (const [word] of line.matchAll(WORD)) {
         const lower = word.toLowerCase()
         if (!words.has(lower)) words.set(lower, i === 0 ? path : `${path}:${i}`)
@@ -30,7 +72,8 @@ function identifierWords(sources: ReadonlyMap<string, string>): Map<string, stri
 
 /**
  * Compares the words of docs/glossary.md with the identifiers of the sources.
- * @returns what is wrong; empty when the code uses every word that the page defines, and none that it bans.
+ * @returns what is wrong; empty when the code uses every word that the page defines, none that it bans, and none where
+ *   its neighbour is meant.
  */
 export function checkGlossary(page: string, sources: ReadonlyMap<string, string>): string[] {
   const used = identifierWords(sources)
@@ -44,7 +87,8 @@ export function checkGlossary(page: string, sources: ReadonlyMap<string, string>
     ...banned.flatMap((word) => {
       const place = has(word)
       return place === undefined ? [] : [`${place}: the glossary has another word for "${word}"`]
-    })
+    }),
+    ...mixedUp(sources, neighboursOf(page))
   ]
 }
 

@@ -33,7 +33,7 @@ function startDaemon(root: string, socketPath: string): Daemon {
   const main = join(repoRoot, 'packages/daemon/dist/main.js')
   if (!existsSync(main)) throw new QuickstartError(`${main} is not built; run: npx --yes pnpm@10 build`)
   const env = { ...process.env, SVC_SOCKET: socketPath }
-  // A tour announces nothing to anybody: the swarm client stays off.
+  // a tour announces nothing to anybody: the swarm client stays off.
   const config = join(dirname(socketPath), 'config.toml')
   writeFileSync(config, '[swarm]\nenabled = false\n')
   const args = [main, '--root', root, '--config', config]

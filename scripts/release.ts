@@ -119,7 +119,7 @@ async function copyTree(to: string, only: readonly string[] | undefined): Promis
     if (only !== undefined && !only.includes(readManifest(join(root, dirname(manifest))).name)) continue
     const dist = join(dirname(manifest), 'dist')
     if (existsSync(join(root, dist))) cpSync(join(root, dist), join(to, dist), { recursive: true })
-    // Publishing replaces `workspace:^` by the versions of the packages that are linked: those of the copy.
+    // publishing replaces `workspace:^` by the versions of the packages that are linked: those of the copy.
     const linked = join(dirname(manifest), 'node_modules/@svc')
     if (!existsSync(join(root, linked))) continue
     mkdirSync(join(to, linked), { recursive: true })
@@ -160,7 +160,7 @@ async function dryRun(only: readonly string[] | undefined): Promise<void> {
     const copy = join(scratch, 'tree')
     await copyTree(copy, only)
     const npmrc = join(scratch, 'npmrc')
-    // The registry asks for no token, but npm does not publish without one.
+    // the registry asks for no token, but npm does not publish without one.
     writeFileSync(
       npmrc,
       `registry=${registry.url}\n${registry.url.replace('http:', '')}:_authToken=none\nprovenance=false\n`

@@ -5,7 +5,7 @@ import type { Reporter, TestModule } from 'vitest/node'
 export default class SkippedReporter implements Reporter {
   onTestRunEnd(modules: readonly TestModule[]): void {
     const lines = modules.flatMap((module) => {
-      // In a file that failed, a hook may have kept tests from running: those did not skip.
+      // in a file that failed, a hook may have kept tests from running: those did not skip.
       const tests = [...module.children.allTests('skipped')].filter(
         (test) => module.ok() || test.options.mode === 'skip'
       )

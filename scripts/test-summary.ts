@@ -45,7 +45,7 @@ for (const path of paths) {
     if (file.status === 'failed' && !file.assertionResults.some(({ status }) => status === 'failed'))
       tellFailure(file.name, 'outside its tests', file.message)
   }
-  // An error outside all files (an unhandled rejection) leaves no other trace in the report.
+  // an error outside all files (an unhandled rejection) leaves no other trace in the report.
   if (!report.success && count.failed === failedBefore)
     tellFailure(undefined, 'an error outside all files, or a run that was ended: see "Unhandled" further up')
 }

@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest'
 import { MAIN, ratiosOf, smoke } from './bench-smoke.ts'
 
 describe('the benchmarks run', { timeout: 250_000 }, () => {
-  // The other rows are in bench.faults.ts.
+  // the other rows are in bench.faults.ts.
   test('import and verify', async () => {
     const reports = await smoke('import', 'verify')
     expect(reports.map(({ row, error, lines }) => [row, error, lines.length])).toEqual([

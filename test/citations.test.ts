@@ -10,7 +10,7 @@ test('every citation in the repository leads to a clause or a decision', () => {
 })
 
 describe('in a small tree', () => {
-  // Put together here, so that this file itself cites nothing that does not exist.
+  // put together here, so that this file itself cites nothing that does not exist.
   const cite = (...words: string[]): string => words.join(' ')
   const docs = 'docs'
   const index = `${docs}/README.md`

@@ -124,7 +124,7 @@ describe('the files of a release', () => {
           .entries()
           .some(({ path }) => path.startsWith(`${folder}/`) && /licen[cs]e/i.test(path.slice(folder.length)))
     )
-    // These packages state their licence in their manifest alone.
+    // these packages state their licence in their manifest alone.
     for (const folder of bare) {
       const { content } = tree.get(`${folder}/package.json`) as { content: Buffer }
       expect([folder, JSON.parse(content.toString()).license]).toEqual([
@@ -167,7 +167,7 @@ describe.skipIf(!here)('install.sh', () => {
       const path = (await svc('path', 'acme/tiny:q8_0')).trim()
       expect(readFileSync(path).equals(readFileSync(join(home, 'tiny/tiny-q8_0.gguf')))).toBe(true)
       expect(await svc('--version')).toMatch(/^svc (\S+)\nsvcd \1\n$/)
-      // The service starts the name in PATH, which stays over updates.
+      // the service starts the name in PATH, which stays over updates.
       const shown = await svc('service', 'install', '--dry-run', '--manager', 'systemd')
       expect(shown).toContain(`ExecStart=${join(home, '.local/bin/svcd')}\n`)
     })
@@ -186,7 +186,7 @@ describe.skipIf(!here)('install.sh', () => {
     expect(ran.stderr).toContain('nothing was unpacked')
     expect(readdirSync(join(other, 'lib/svc'))).toEqual([])
     expect(existsSync(join(other, 'bin'))).toBe(false)
-    // A digest from elsewhere has the last word.
+    // a digest from elsewhere has the last word.
     expect(install('--prefix', other, '--sha256', '0'.repeat(64)).status).toBe(1)
     expect(install('--from', join(scratch, 'none'), '--prefix', other).status).toBe(1)
     expect(install('--from').status).toBe(2)
@@ -231,7 +231,7 @@ describe.skipIf(!here)('install.sh', () => {
     expect(install('--uninstall')).toMatchObject({ status: 0, stderr: '' })
     expect(readdirSync(join(home, '.local/bin'))).toEqual(['other'])
     expect(existsSync(join(home, '.local/lib/svc'))).toBe(false)
-    // The store stays.
+    // the store stays.
     expect(existsSync(join(home, '.local/share/svc/blobs'))).toBe(true)
     expect(install('--uninstall').status).toBe(0)
   })

@@ -8,6 +8,7 @@ import { loadConfig } from '../packages/daemon/src/config/config.ts'
 import { CONFIG_KEYS } from '../packages/daemon/src/config/keys.ts'
 import { TRUST_KEYS } from '../packages/daemon/src/config/trust.ts'
 import { WEBSEED_KEYS } from '../packages/daemon/src/config/webseed.ts'
+import { CHECKS } from '../scripts/checks.ts'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const read = (path: string): string => readFileSync(join(root, path), 'utf8')
@@ -24,7 +25,7 @@ function fieldsOf(schema: unknown, found = new Set<string>()): Set<string> {
 }
 
 describe('docs/api.md', () => {
-  // What an answer holds, and with which codes a route fails, openapi.json says; the page says what callers send, and act on.
+  // what an answer holds, and with which codes a route fails, openapi.json says; the page says what callers send, and act on.
   test.each(Object.values(ROUTES))('$method $path with the fields that a caller sends', (route) => {
     const { method, path, query, body } = route as { method: string; path: string; query?: unknown; body?: unknown }
     expect(api.split('\n').filter((line) => line.includes(method) && line.includes(path))).not.toEqual([])
@@ -100,6 +101,17 @@ test('ARCHITECTURE.md gives a reason for each dependency at run time, and for no
   expect(rows.map((row) => row.replace(/: (.*)/, (_, rooms: string) => `: ${sorted(rooms)}`)).sort()).toEqual(
     [...used].map(([name, rooms]) => `${name}: ${sorted(rooms.join(', '))}`).sort()
   )
+})
+
+test('README.md names the command that runs svc and the one that runs its tests, which is what CI runs', () => {
+  const commands = [...read('README.md').matchAll(/^npx --yes pnpm@10 (\w+)/gm)].map(([, name]) => name)
+  expect(commands).toEqual(expect.arrayContaining(['quickstart', 'test']))
+  expect(read('.ci/run')).toMatch(/npx --yes pnpm@10 test \|\|/)
+})
+
+test('CONTRIBUTING.md lists the checks', () => {
+  const [, listed] = /only the checks: ([a-z, ]+) \|/.exec(read('CONTRIBUTING.md'))!
+  expect(listed!.split(', ').sort()).toEqual(CHECKS.map(({ name }) => name).sort())
 })
 
 test('vectors/README.md describes every table', () => {

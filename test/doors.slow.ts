@@ -45,7 +45,7 @@ async function start(command: readonly string[]): Promise<Started> {
   await new Promise<void>((resolve, reject) => {
     child.stderr?.setEncoding('utf8').on('data', (text: string) => {
       log += text
-      // The line that systemd's users look for too: it comes when the socket listens.
+      // the line that systemd's users look for too: it comes when the socket listens.
       if (existsSync(socket)) resolve()
     })
     child.once('exit', (code) => reject(new Error(`ended with ${code}:\n${log}`)))
@@ -72,7 +72,7 @@ describe.each([
     expect(await answers(daemon)).toBe(true)
     process.kill(group * (daemon.process.pid as number), signal)
     await ended(daemon.process)
-    // A daemon that ends in order takes its socket away; one that was left behind keeps it.
+    // a daemon that ends in order takes its socket away; one that was left behind keeps it.
     await expect.poll(() => existsSync(daemon.socket), { timeout: 20_000 }).toBe(false)
   })
 })

@@ -173,7 +173,7 @@ test('from a repository of six quants to a loaded model, and back to an empty di
   // keep it to oneself after all: nobody gets it any more
   await here.lines('private', MODEL)
   const kept = await here.svc('share', MODEL)
-  expect(kept.stderr).toMatch(/^nobody can fetch it now: it is private/)
+  expect(kept.stderr).toMatch(/is not shared: it is private/)
   expect((await here.lines('ls')).at(-1)).toMatch(/complete +private /)
 
   // remove, and the space comes back

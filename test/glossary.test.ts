@@ -38,3 +38,17 @@ test('a banned word in the name of a file is found', () => {
 test('a page without its tables is found', () => {
   expect(problems('const pear = 1', '# Words')).not.toEqual([])
 })
+
+test.each([
+  ['the word of the neighbour', 'const pear = 1\nconst ripeFig = 2', ['src/pear-tree.ts:2: ripeFig']],
+  ['a form of it', 'const pear = unfigged', ['src/pear-tree.ts:1: unfigged']],
+  ['a name that the API fixes', 'const pear = setFig', []],
+  ['a comment and a text', "// a fig\nconst pear = 'fig'", []],
+  ['another word that contains it', 'const pear = figure', []]
+])('in a file about one thing, %s', (_, text, where) => {
+  const neighbours =
+    '\n| In | Not | But | Names of the API |\n| --- | --- | --- | --- |\n| pear | fig | pear | `setFig` |\n'
+  const check = (path: string): string[] => checkGlossary(page + neighbours, new Map([[path, text]]))
+  expect(check('src/pear-tree.ts').map((problem) => problem.replace(/: this .*/, ''))).toEqual(where)
+  expect(check('src/fig-tree.ts')).toEqual([])
+})

@@ -14,12 +14,14 @@ import {
   symlinkSync,
   writeFileSync
 } from 'node:fs'
-import { createServer, type RequestListener } from 'node:http'
+import { createServer, type RequestListener, type Server } from 'node:http'
+import { createServer as createTlsServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, describe, expect, onTestFinished, test } from 'vitest'
+import { CERTIFICATE, KEY } from '../packages/hub/test/certificate.ts'
 
 const script = fileURLToPath(new URL('../scripts/dist/install.sh', import.meta.url))
 const scratch = mkdtempSync(join(tmpdir(), 'svc-install-'))
@@ -262,12 +264,7 @@ describe.skipIf(!here)('install.sh', () => {
           if (request.url === '/SHA256SUMS') response.end(readFileSync(join(from, 'SHA256SUMS')))
           else answer(request, response)
         })
-        await new Promise<void>((done) => server.listen(0, '127.0.0.1', done))
-        onTestFinished(() => {
-          server.closeAllConnections()
-          server.close()
-        })
-        return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+        return `http://localhost:${await listening(server)}`
       }
       const bytes = readFileSync(archive)
       const answers: RequestListener[] = [
@@ -289,21 +286,65 @@ describe.skipIf(!here)('install.sh', () => {
     }
   )
 
-  test('it follows no redirect from https to http', () => {
-    // what the program is told, since a test has no certificate that it believes
-    const bin = folder()
-    writeFileSync(join(bin, 'curl'), '#!/bin/sh\nprintf "%s\\n" "$@" >&2\nexit 1\n', { mode: 0o755 })
-    const path = `${bin}:/usr/bin:/bin`
-    const { stderr } = install(['--from', 'https://127.0.0.1:1'], { path })
-    expect(stderr).toMatch(/--proto\n=https\n/)
-    expect(install(['--from', 'http://127.0.0.1:1'], { path }).stderr).toMatch(/--proto\n=http,https\n/)
-  })
+  describe.each(['curl', 'wget'].filter((program) => spawnSync(program, ['--version']).status === 0))(
+    'with %s',
+    (program) => {
+      /** A home in which the program believes the server, and a PATH with no other one. */
+      function believing(): { readonly home: string; readonly path: string } {
+        const home = folder()
+        writeFileSync(join(home, 'ca.pem'), CERTIFICATE)
+        writeFileSync(join(home, '.curlrc'), `cacert = "${home}/ca.pem"\n`)
+        writeFileSync(join(home, '.wgetrc'), `ca_certificate = ${home}/ca.pem\n`)
+        const bin = folder()
+        for (const folder of ['/bin', '/usr/bin'])
+          for (const name of readdirSync(folder))
+            if (!['curl', 'wget'].includes(name) || name === program)
+              if (!existsSync(join(bin, name))) symlinkSync(join(folder, name), join(bin, name))
+        return { home, path: bin }
+      }
+
+      test('it follows redirects from https to https, and none to http', async () => {
+        const { from } = release()
+        const files: RequestListener = ({ url = '' }, response) => void response.end(readFileSync(join(from, url)))
+        const plain = await listening(createServer(files))
+        const secure = await listening(createTlsServer({ cert: CERTIFICATE, key: KEY }, files))
+        const leadingTo = (place: string) =>
+          listening(
+            createTlsServer({ cert: CERTIFICATE, key: KEY }, ({ url = '' }, response) =>
+              response.writeHead(302, { location: place + url }).end()
+            )
+          )
+        const plainPlace = `http://localhost:${plain}`
+        const to = async (place: string) =>
+          installLater(['--from', `https://localhost:${await leadingTo(place)}`], believing())
+        expect(await to(`https://localhost:${secure}`)).toMatchObject({ status: 0 })
+        for (const place of [plainPlace, `HTTP://localhost:${plain}`, `${plainPlace}/https://localhost:${secure}`]) {
+          const { home, status } = await to(place)
+          expect(status, place).not.toBe(0)
+          expect(left(home)).toEqual([])
+        }
+        // a place that the owner typed
+        expect(await installLater(['--from', plainPlace], believing())).toMatchObject({ status: 0 })
+      })
+    }
+  )
 })
 
+async function listening(server: Server): Promise<number> {
+  await new Promise<void>((done) => server.listen(0, 'localhost', done))
+  onTestFinished(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  return (server.address() as AddressInfo).port
+}
+
 /** With servers of this process it must not wait for the program. */
-async function installLater(args: readonly string[]): Promise<{ home: string; status: number }> {
-  const home = folder()
-  const env = { HOME: home, PATH: '/usr/bin:/bin', LC_ALL: 'C' }
+async function installLater(
+  args: readonly string[],
+  { home = folder(), path = '/usr/bin:/bin' }: Run = {}
+): Promise<{ home: string; status: number }> {
+  const env = { HOME: home, PATH: path, LC_ALL: 'C' }
   const status = await new Promise<number>((resolve) =>
     execFile('sh', [script, ...args], { env, cwd: scratch }, (error) =>
       resolve(error === null ? 0 : Number(error.code))

@@ -120,7 +120,7 @@ describe('npm install --global of every tarball, with default settings', () => {
         .filter((key) => key !== './package.json')
         .map((key) => name + key.slice(1))
     )
-    // Required first: a module that is loaded already would hide a top-level await.
+    // required first: a module that is loaded already would hide a top-level await.
     const probe = join(prefix, 'lib', 'probe.mjs')
     writeFileSync(
       probe,
@@ -165,7 +165,7 @@ describe('npm install --global of every tarball, with default settings', () => {
 })
 
 describe('a Node that is too old', () => {
-  // Whatever old one this machine has, and this one under another name.
+  // whatever old one this machine has, and this one under another name.
   const preload = join(scratch, 'old.cjs')
   writeFileSync(
     preload,

@@ -47,7 +47,7 @@ export function useInstalled(bin: string, home: string, as?: As): Installed {
         })
         await work(svc)
       } finally {
-        // The launcher became the daemon: the signal reaches it.
+        // the launcher became the daemon: the signal reaches it.
         daemon.kill('SIGTERM')
         await ended
       }

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import threads, { MessageChannel, type MessagePort, type Transferable, type WorkerOptions } from 'node:worker_threads'
 
 /** The threads whose modules answer calls and remember nothing between them. */
-const STATELESS = /\/(?:hash-worker|verify-worker|view-worker|offload\/worker)\.[jt]s$/
+const STATELESS = /\/(?:document-worker|hash-worker|signature-worker|verify-worker|view-worker|offload\/worker)\.[jt]s$/
 /** Those that remember their connections alone, which end with the owner. An error that they answer leaves nothing behind. */
 const CONNECTED = /\/range-worker\.[jt]s$/
 const KEPT_SOCKETS = join(import.meta.dirname, 'kept-sockets.ts')
@@ -20,7 +20,7 @@ const own = globalThis as { [end]?: () => Promise<void> }
 /** A thread serves another owner only with the same code, data, options and environment. */
 function kindOf(file: string | URL, { workerData, ...options }: WorkerOptions): string | undefined {
   const data: Record<string, unknown> = workerData ?? {}
-  // A file port of a test counts calls and injects faults: it has state.
+  // a file port of a test counts calls and injects faults: it has state.
   if (!(STATELESS.test(String(file)) || CONNECTED.test(String(file))) || data.filePort !== undefined) return undefined
   return JSON.stringify([String(file), data, options, process.env])
 }
@@ -98,7 +98,7 @@ if (own[end] === undefined) {
       this.#isClosing = true
       await this.#closeSockets()
       this.#isClosing = false
-      // By name: without one, Node's own listeners that let messages through would go as well.
+      // by name: without one, Node's own listeners that let messages through would go as well.
       for (const event of ['message', 'messageerror', 'error', 'exit', 'online']) this.removeAllListeners(event)
       this.#watch()
       this.unref()

@@ -173,7 +173,7 @@ console.log(await roundTrip(await openDiskStore({ root: process.argv[2] ?? '' })
 })
 
 test('@svc/ref runs without Node', async () => {
-  // An empty realm with nothing but the language: no process, no Buffer, no fetch.
+  // an empty realm with nothing but the language: no process, no Buffer, no fetch.
   const dist = readFileSync(join(root, 'packages/ref/dist/index.js'), 'utf8')
   const script = `
     import vm from 'node:vm'

@@ -10,6 +10,7 @@ import { promisify } from 'node:util'
 import { expect, test } from 'vitest'
 import { buildProgram } from '../packages/cli/src/program.ts'
 import { HELP } from '../packages/daemon/src/flags.ts'
+import { Output } from '../packages/internal/terminal/src/output.ts'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const run = promisify(execFile)
@@ -59,7 +60,7 @@ test('the TypeScript of the pages passes a strict type check', async () => {
         exports?: Record<string, { 'svc-source'?: string; types?: string }>
       }
       return Object.entries(json.exports ?? {}).flatMap(([subpath, target]): [string, string[]][] => {
-        // Readers compile against the declarations; to check all sources instead takes five times as long.
+        // readers compile against the declarations; to check all sources instead takes five times as long.
         const types = isBuilt ? target.types : target['svc-source']
         return types === undefined ? [] : [[`${json.name}${subpath.slice(1)}`, [join(root, path, '..', types)]]]
       })
@@ -73,7 +74,7 @@ test('the TypeScript of the pages passes a strict type check', async () => {
           noEmit: true,
           noUnusedLocals: false,
           customConditions: isBuilt ? [] : ['svc-source'],
-          // What `strict` says is what readers have; the stricter options are our own habits.
+          // what `strict` says is what readers have; the stricter options are our own habits.
           noUncheckedIndexedAccess: false,
           exactOptionalPropertyTypes: false,
           paths: Object.fromEntries(exported),
@@ -111,7 +112,7 @@ const commands = [
   [...text.matchAll(/(?<![\w/.-])(svcd?) +([a-z-][^|)`\n]*)/g)].map(([, program = '', rest = '']) => ({
     page,
     program,
-    // What follows ` -- ` is a command of somebody else.
+    // what follows ` -- ` is a command of somebody else.
     words: (rest.split(' -- ')[0] ?? '').replace(/[[\]\\]/g, ' ').split(/\s+/)
   }))
 )
@@ -135,8 +136,8 @@ function complaint(words: readonly string[], program: ReturnType<typeof buildPro
 
 test('every command and option of svc and svcd in the pages exists', () => {
   expect(commands.length).toBeGreaterThan(100)
-  const { stdout, stderr } = process
-  const svc = buildProgram('0.0.0', { stdout, stderr, env: {}, cwd: root }, new AbortController().signal, false)
+  const terminal = { stdout: Output.stdout(), stderr: Output.stderr(), env: {}, cwd: root }
+  const svc = buildProgram('0.0.0', terminal, new AbortController().signal, false)
   const wrong = commands.flatMap(({ page, program, words }) => {
     const [word = ''] = words
     const why =

@@ -24,7 +24,7 @@ test('the codes of the contract are those of the protocol, with their statuses',
   expect(rows.sort()).toEqual(codes.sort())
 })
 
-test('the words of a config.json are the recognised ones', () => {
+test('the words of a config.json are the recognized ones', () => {
   const words = [...clause(page('recognition.md'), 'rec.17').matchAll(/`([a-z0-9_\-\s]+)`/g)].map((match) =>
     (match[1] as string).trim().split(/\s+/)
   )

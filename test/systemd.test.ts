@@ -36,7 +36,12 @@ describe.each(['user', 'system'])('%s units', (kind) => {
   test('the daemon may list the network interfaces and write beside its socket', () => {
     const service = readFileSync(join(folder, 'svcd.service'), 'utf8')
     expect(service).toMatch(/^RestrictAddressFamilies=.*\bAF_NETLINK\b/m)
-    if (kind === 'system') expect(service).toMatch(/^RuntimeDirectory=svc$[\s\S]*^RuntimeDirectoryPreserve=yes$/m)
+    if (kind === 'user') return
+    expect(service).toMatch(/^RuntimeDirectory=svc$[\s\S]*^RuntimeDirectoryPreserve=yes$/m)
+    // the home of its user is the store
+    expect(service).toMatch(
+      /^Environment=.* XDG_STATE_HOME=\/var\/lib\/svc-state$[\s\S]*^StateDirectory=svc svc-state$/m
+    )
   })
 
   test("no other user can enter the socket's folder or gain the service's rights", () => {

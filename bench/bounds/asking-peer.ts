@@ -9,7 +9,7 @@ import { Worker } from 'node:worker_threads'
 import { parseTorrent, TorrentLayout } from '@svc/metainfo'
 import { obey, tell } from './peer-commands.ts'
 
-// the heap of the engine's process beside this one
+// The heap of the engine's process beside this one
 setFlagsFromString('--max-semi-space-size=1')
 setFlagsFromString('--semi-space-growth-factor=1')
 
@@ -59,7 +59,7 @@ function fetch(port: number, folder: string, layout: TorrentLayout, infohash: Ui
     return { thread, slots }
   })
 
-  // What is asked for next: all blocks in order. Answers come in any, since a seed reads with several threads.
+  // what is asked for next: all blocks in order. Answers come in any, since a seed reads with several threads.
   let [askPiece, askBegin, asked, answered] = [0, 0, 0, 0]
   const ask = (count: number): void => {
     const requests = Buffer.allocUnsafe(count * REQUEST_BYTES)

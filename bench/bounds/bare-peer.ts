@@ -9,7 +9,7 @@ import { Worker } from 'node:worker_threads'
 import { parseTorrent, TorrentLayout } from '@svc/metainfo'
 import { obey, tell } from './peer-commands.ts'
 
-// the heap of the engine's process beside this one
+// The heap of the engine's process beside this one
 setFlagsFromString('--max-semi-space-size=1')
 setFlagsFromString('--semi-space-growth-factor=1')
 

@@ -1,7 +1,7 @@
 // `many-files-process.ts FOLDER OUT THREADS`: the bound of an import of many files. Each thread takes every n-th file and does for it what the store's
 // promises ask for: read, flat hash, leaf hashes, written to a part, synced, mode 0444, linked to its digest's name, its folder synced. On ext4 the
 // blocks of a part are chosen when it is written, by a descriptor that truncated it, so that the syncs share commits of the journal.
-// All steps are made for all files of a thread together, as the store does. Nothing is recognised, checked, limited or told.
+// All steps are made for all files of a thread together, as the store does. Nothing is recognized, checked, limited or told.
 import { hash } from 'node:crypto'
 import { once } from 'node:events'
 import {

@@ -13,7 +13,7 @@ import { setFlagsFromString } from 'node:v8'
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads'
 import { beginLoopBound } from './measured.ts'
 
-// the heap of the daemon
+// The heap of the daemon
 setFlagsFromString('--max-semi-space-size=1')
 setFlagsFromString('--semi-space-growth-factor=1')
 

@@ -94,7 +94,8 @@ export class DaemonLauncher {
     const [command = process.execPath, ...words] = [...prefix, ...(program === undefined ? ours : [program]), ...flags]
     const child = spawn(command, words, {
       stdio: ['ignore', 'ignore', 'inherit'],
-      env: { ...process.env, ...env, SVC_SOCKET: socketPath }
+      // a folder inside the root: which store it had is not remembered
+      env: { ...process.env, XDG_STATE_HOME: root, ...env, SVC_SOCKET: socketPath }
     })
     this.#running.add(child)
     child.once('exit', () => this.#running.delete(child))

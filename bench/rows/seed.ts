@@ -54,7 +54,7 @@ export const seedRow: Row = {
         const args = [...process.execArgv, DISCARD, JSON.stringify(job)]
         return Number((await promisify(execFile)(process.execPath, args)).stdout)
       }
-      // A seed runs for days: neither the first second of libtorrent, in which it sends little ahead, nor what Node compiles at first.
+      // a seed runs for days: neither the first second of libtorrent, in which it sends little ahead, nor what Node compiles at first.
       await discard(blocks)
       const before = await seed.usage()
       const seconds = await discard(blocks)

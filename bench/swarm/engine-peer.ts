@@ -7,7 +7,7 @@ import { setFlagsFromString } from 'node:v8'
 import { parseTorrent } from '@svc/metainfo'
 import { createFileStorage, createSwarm, type TorrentStorage } from '@svc/swarm'
 
-// the young generation, as the daemon bounds it
+// The young generation, as the daemon bounds it
 setFlagsFromString('--max-semi-space-size=1')
 setFlagsFromString('--semi-space-growth-factor=1')
 

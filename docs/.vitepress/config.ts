@@ -64,7 +64,7 @@ export default defineConfig({
   outDir: '.vitepress/dist',
   cacheDir: '../node_modules/.cache/vitepress',
   cleanUrls: true,
-  // A link that leads nowhere fails the build; those to files that are no pages are checked by a test of the repository.
+  // a link that leads nowhere fails the build; those to files that are no pages are checked by a test of the repository.
   ignoreDeadLinks: [
     /\.(?:json|ts|py|toml|service|socket)$/,
     /\/LICENSE$/,

@@ -41,7 +41,7 @@ export async function run(stage: Stage): Promise<void> {
     }
   )
   if (!refused) throw new Error('a damaged bundle was accepted')
-  await inside.svc('import', 'oci', join(medium, 'tiny.tar'))
+  await inside.svc('import', 'oci', join(medium, 'tiny.tar'), '--as', 'demo/tiny')
   await inside.svc('verify', REF)
 
   stage.step('It is the same model: the manifest digests match')

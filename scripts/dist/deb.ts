@@ -32,7 +32,7 @@ export function debianPackage({ version, architecture, project, usr }: DebianPac
       `Maintainer: ${project.maintainer}`,
       'Section: utils',
       'Priority: optional',
-      // What the Node that comes along is linked with.
+      // what the Node that comes along is linked with.
       'Depends: libc6 (>= 2.28), libstdc++6 (>= 8), libgcc-s1 | libgcc1',
       `Installed-Size: ${Math.ceil(data.sizeBytes / 1024)}`,
       `Homepage: ${project.homepage}`,

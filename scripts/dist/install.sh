@@ -115,6 +115,30 @@ trap 'rm -rf "$scratch"' EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
 
+# Follows redirects itself: wget would follow one from https to http.
+with_wget() {
+  url=$1
+  for _ in 1 2 3 4 5 6 7 8 9 10; do
+    if wget --no-verbose --server-response --max-redirect=0 --timeout=60 --tries=3 --output-document="$2" "$url" 2>"$scratch/answer"; then return 0; fi
+    next=$(sed -n 's/^ *[Ll]ocation: *\([^ ]*\).*$/\1/p' "$scratch/answer" | tail -n 1 | tr -d '\r')
+    case $next in
+      '')
+        tail -n 1 "$scratch/answer" | tr -cd '[:print:]\n' >&2
+        return 1
+        ;;
+      //*) next=${url%%:*}:$next ;;
+      /*) next=$(echo "$url" | cut -d / -f 1-3)$next ;;
+    esac
+    case $next in
+      https://*) ;;
+      http://*) case $url in http:*) ;; *) die "$url leads to plain http" ;; esac ;;
+      *) die "$url leads to another protocol" ;;
+    esac
+    url=$next
+  done
+  die "$1 leads on and on"
+}
+
 fetch() {
   case $from in
     http://* | https://*)
@@ -124,7 +148,7 @@ fetch() {
         curl --fail --silent --show-error --location --proto "$protocols" --connect-timeout 30 --speed-limit 1024 --speed-time 60 \
           --output "$2" "$from/$1"
       elif command -v wget >/dev/null 2>&1; then
-        wget --quiet --output-document="$2" "$from/$1"
+        with_wget "$from/$1" "$2"
       else
         die 'neither curl nor wget is there'
       fi

@@ -5,6 +5,7 @@ import { moreOf } from '../../packages/cli/src/help.ts'
 import { buildProgram } from '../../packages/cli/src/program.ts'
 import { CONFIG_KEYS } from '../../packages/daemon/src/config/keys.ts'
 import { FLAG_HELP, EXIT_HELP as SVCD_EXITS, USAGE } from '../../packages/daemon/src/flags.ts'
+import { Output } from '../../packages/internal/terminal/src/output.ts'
 
 type Command = ReturnType<typeof buildProgram>
 
@@ -33,7 +34,7 @@ const page = (lines: readonly string[]): string => `${lines.filter((line) => lin
 
 /** `svc.1` */
 export function svcPage(version: string): string {
-  const nowhere = new Writable({ write: (_chunk, _encoding, done) => done() })
+  const nowhere = new Output(new Writable({ write: (_chunk, _encoding, done) => done() }))
   const terminal = { stdout: nowhere, stderr: nowhere, cwd: '/', env: {} }
   const program = buildProgram(version, terminal, new AbortController().signal, false)
   const shared = optionsOf(program)

@@ -74,11 +74,13 @@ hanging thread | 30 s; heap {supervised-thread#MAX_HEAP_MIB} | thread | ended, c
   HTTP: rows(`
 connections | {server#maxConnections} on the socket, {guarded-listener#MAX_CONNECTIONS} per port | listener | closed | budgets.faults http-hostile
 connections of one host | all, while no other host connects | port | the host with the most loses one | host-shares connection-shares
+connections of one user of this machine | as one host; {connection-shares#MAX_GUESTS} more until the user is known | port | the idlest goes | host-shares connection-shares
+connections to \`svc ui\` | {bridge#MAX_STRANGERS}, one answer each; {bridge#MAX_CONNECTIONS} more with a session | command | the oldest goes | bridge
 requests in progress | 1 | connection | the next waits, unread | connection webseed-listener
 pipelined requests started | as long work | turn of the event loop | wait | connection
 waiting requests | {connection#MAX_WAITING_REQUESTS} | listener | connections with more than {connection#FAIR_WAITING_REQUESTS} are closed | connection
 request header | {server#maxHeaderBytes}, {server#maxHeaders} fields, {server#headersTimeoutMs} | request | 431, 408 | budgets.faults http-hostile connection
-request body | 1 MiB (adopt 32 MiB), {json#MAX_JSON_DEPTH} levels, {server#requestTimeoutMs} | request | 413, 400, 408 | budgets.faults http-hostile json
+request body | 1 MiB (adopt 32 MiB), {json#JSON_BOUNDS.depth} levels, {server#requestTimeoutMs} | request | 413, 400, 408 | budgets.faults http-hostile json
 silence | {server#idleTimeoutMs}; {server#keepAliveTimeoutMs} between requests | connection | closed | budgets.faults connection
 reader of a blob | {blob-pump#SLOW_READER_TIMEOUT_MS} per chunk; {blob-pump#BUFFERS} chunks of {buffer-pool#CHUNK_BYTES} | response | closed | budgets.faults connection slow-readers.faults
 `),
@@ -88,7 +90,11 @@ ended jobs | {retention#KEPT_JOBS}, and those of {retention#MIN_KEPT_MS}; {reten
 `),
   imports: rows(`
 listed files | {walk#MAX_FILES} | request | 400 | many-files.faults
-registry document | {document#MAX_DOCUMENT_BYTES}, {document#MAX_ENTRIES} entries, {document#MAX_DEPTH} levels; complete in {registry-client#DOCUMENT_MS} | answer | the import fails | registry registry-client
+registry document | {document#MAX_DOCUMENT_BYTES}, {document#MAX_ENTRIES} entries, {document#BOUNDS.values} values, {document#BOUNDS.depth} levels; complete in {registry-client#DOCUMENT_MS} | answer | the import fails | registry registry-client
+document in canonical form | {canonical#MAX_DOCUMENT_BYTES}, {canonical#BOUNDS.values} values, {canonical#BOUNDS.keys} different keys, {canonical#BOUNDS.depth} levels; above {document-calls#SHORT_BYTES} in a thread, {document-calls#LIMIT_MS} | document | refused before it is parsed | strangers-documents canonical
+other JSON of strangers | {json#JSON_BOUNDS.values} values, {json#JSON_BOUNDS.keys} different keys, {json#JSON_BOUNDS.depth} levels, unless stated otherwise | answer | refused before it is parsed | json strangers-documents
+page of a hub's listing | {limits#jsonBytes}, {listing#PAGE.values} values | answer | the import fails | listing strangers-documents
+bencoding | {bencode#MAX_TOKENS} values and keys | document | refused | strangers-documents
 registry token | {registry-login#MAX_TOKEN_BYTES} | answer | the import fails | registry
 slow source (hub, registry) | {min-rate#MIN_BYTES_PER_SECOND}/s over each {min-rate#SLOW_MS}; six tries without progress | range, blob | fails; its lane is freed | download registry-client drips.faults
 catalog listing | {provider#MAX_LISTING_BYTES}, {listing#MAX_LINES} lines, parsed as long work | answer | the rest is not read | listing

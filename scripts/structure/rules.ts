@@ -1,5 +1,7 @@
 import { dirname, join } from 'node:path/posix'
 import { checkFunctions } from './functions.ts'
+import { checkStyle, type StyleFault } from './style.ts'
+import { TERMINAL } from './terminal.ts'
 import type { TextFile } from './tree.ts'
 import { SYSTEM_CLOCK, WALL_TIME } from './wall-time.ts'
 
@@ -14,7 +16,9 @@ export type RuleName =
   | 'forbidden-word'
   | 'type-name'
   | 'system-clock'
+  | 'terminal'
   | 'wall-time'
+  | StyleFault['rule']
 
 export interface Violation {
   readonly rule: RuleName
@@ -70,6 +74,12 @@ const WALL = new RegExp(
 )
 const MAX_EXCEPTIONS = 10
 
+/** What runs in the programs, their launchers included. The page has no terminal. */
+const PROGRAM = /^packages\/(?:internal\/)?(?!testkit\/|cas-testsuite\/|ui\/)[^/]+\/(?:src|bin)\//
+/** Ways to a terminal. What a child inherits, it writes to. */
+const TO_TERMINAL =
+  /\bprocess(?:\??\.(?:stdout|stderr|_rawDebug|report)\b|\[)|\bstd(?:out|err)\b[^}\n]*\} = (?:globalThis\.)?process\b|\bconsole\s*(?:\?\.|[.[])|['"]node:(?:console|tty|process)['"]|\bpino\.(?:destination|transport)\b|\bwritev?Sync\(\s*[12]\b|\b(?:fd|dest): [12]\b|['"]inherit['"]|\bstdio: \[[^\]\n]*\b[12]\b|\/dev\/(?:tty|stdout|stderr|fd\/[12])\b/g
+
 /** Types, and the components of the page. */
 const DECLARED_TYPE =
   /^(?:export )?(?:(?:abstract )?(?:type|interface|class) (\w+)|(?:function|const) ([A-Z][a-z]\w*))/gm
@@ -77,7 +87,7 @@ const DECLARED_TYPE =
 const CONTRACT = 'packages/client/src/protocol/'
 
 const blank = (text: string): string => text.replace(/[^\n]/g, ' ')
-/** The source with its comments blanked out; lines and columns stay. Only comments that begin a line are recognised. */
+/** The source with its comments blanked out; lines and columns stay. Only comments that begin a line are recognized. */
 const withoutComments = (source: string): string =>
   source.replace(/^[ \t]*\/\*[\s\S]*?\*\//gm, blank).replace(/(^|[ \t])\/\/ .*$/gm, blank)
 
@@ -86,12 +96,13 @@ export function checkTree(tree: readonly TextFile[]): Violation[] {
   const firstTier = firstTierOf(tree)
   return [
     ...tree
-      .filter(({ path }) => /^(?:packages|bench|scripts|test|vectors)\/.*\.tsx?$/.test(path))
-      .flatMap((file) => [...checkPurity(file), ...checkFile(file), ...checkTime(file, firstTier)]),
+      .filter(({ path }) => /^(?:packages|bench|scripts|test|vectors)\/.*\.(?:tsx?|cjs)$/.test(path))
+      .flatMap((file) => [...checkPurity(file), ...checkFile(file), ...checkListed(file, firstTier)]),
     ...checkTypeNames(tree),
     ...checkExceptions(tree),
     ...checkFunctions(tree).map((fault) => ({ rule: 'function-size', ...fault }) as const),
-    ...tree.flatMap(checkWords)
+    ...tree.flatMap(checkWords),
+    ...tree.flatMap(checkStyle)
   ]
 }
 
@@ -155,10 +166,19 @@ function checkFile({ path, text }: TextFile): Violation[] {
   return violations
 }
 
-/** Pure modules have a rule of their own, without exceptions. */
-const TIME_RULES = [
+/** Rules with exceptions. Pure modules have one of their own, without. */
+const LISTED_RULES = [
+  {
+    rule: 'terminal',
+    list: 'scripts/structure/terminal.ts',
+    appliesTo: (path: string, _: ReadonlySet<string>) => PROGRAM.test(path),
+    pattern: TO_TERMINAL,
+    exceptions: TERMINAL,
+    message: "write to an Output (@svc/internal-terminal): strangers' text would control the terminal"
+  },
   {
     rule: 'system-clock',
+    list: 'scripts/structure/wall-time.ts',
     appliesTo: (path: string, _: ReadonlySet<string>) => SOURCE.test(path) && !PURE.test(path),
     pattern: SYSTEM_TIME,
     exceptions: SYSTEM_CLOCK,
@@ -166,6 +186,7 @@ const TIME_RULES = [
   },
   {
     rule: 'wall-time',
+    list: 'scripts/structure/wall-time.ts',
     appliesTo: (path: string, firstTier: ReadonlySet<string>) => firstTier.has(path),
     pattern: WALL,
     exceptions: WALL_TIME,
@@ -173,14 +194,15 @@ const TIME_RULES = [
   }
 ] as const
 
-function checkTime({ path, text }: TextFile, firstTier: ReadonlySet<string>): Violation[] {
+function checkListed({ path, text }: TextFile, firstTier: ReadonlySet<string>): Violation[] {
   const code = withoutComments(text)
-  return TIME_RULES.filter(({ appliesTo, exceptions }) => appliesTo(path, firstTier) && !(path in exceptions)).flatMap(
-    ({ rule, pattern, message }) =>
-      [...code.matchAll(pattern)].map(({ index }) => {
-        const line = code.slice(0, index).split('\n').length
-        return { rule, path, line, message }
-      })
+  return LISTED_RULES.filter(
+    ({ appliesTo, exceptions }) => appliesTo(path, firstTier) && !(path in exceptions)
+  ).flatMap(({ rule, pattern, message }) =>
+    [...code.matchAll(pattern)].map(({ index }) => {
+      const line = code.slice(0, index).split('\n').length
+      return { rule, path, line, message }
+    })
   )
 }
 
@@ -205,19 +227,19 @@ function checkTypeNames(tree: readonly TextFile[]): Violation[] {
 
 /** The lists are short, and name only what needs it. */
 function checkExceptions(tree: readonly TextFile[]): Violation[] {
-  const list = tree.find(({ path }) => path === 'scripts/structure/wall-time.ts')
-  if (list === undefined) return []
-  return TIME_RULES.flatMap(({ rule, pattern, exceptions }) => {
-    const refuse = (message: string): Violation => ({ rule, path: list.path, line: 1, message })
-    const idle = Object.keys(exceptions).filter((path) => {
-      const file = tree.find((each) => each.path === path)
-      return file === undefined || withoutComments(file.text).search(pattern) === -1
-    })
-    return [
-      ...idle.map((path) => refuse(`${path} needs no exception`)),
-      ...(Object.keys(exceptions).length > MAX_EXCEPTIONS ? [refuse(`more than ${MAX_EXCEPTIONS} exceptions`)] : [])
-    ]
-  })
+  return LISTED_RULES.filter(({ list }) => tree.some(({ path }) => path === list)).flatMap(
+    ({ rule, list, pattern, exceptions }) => {
+      const refuse = (message: string): Violation => ({ rule, path: list, line: 1, message })
+      const idle = Object.keys(exceptions).filter((path) => {
+        const file = tree.find((each) => each.path === path)
+        return file === undefined || withoutComments(file.text).search(pattern) === -1
+      })
+      return [
+        ...idle.map((path) => refuse(`${path} needs no exception`)),
+        ...(Object.keys(exceptions).length > MAX_EXCEPTIONS ? [refuse(`more than ${MAX_EXCEPTIONS} exceptions`)] : [])
+      ]
+    }
+  )
 }
 
 const checkWords = ({ path, text }: TextFile): Violation[] =>

@@ -8,7 +8,7 @@ export interface TextFile {
 }
 
 const SKIPPED_FOLDERS = new Set(['node_modules', 'dist', '.git', '.turbo', 'coverage'])
-const TEXT = /\.(?:tsx?|js|mjs|json|md|ya?ml|toml|sh|py|service|socket)$|^(?:\.ci\/run|bin\/[^.]+)$/
+const TEXT = /\.(?:tsx?|[cm]?js|json|md|ya?ml|toml|sh|py|service|socket)$|^(?:\.ci\/run|bin\/[^.]+)$/
 
 function* walk(root: string, folder = ''): Generator<string> {
   for (const entry of readdirSync(join(root, folder), { withFileTypes: true })) {

@@ -20,6 +20,7 @@ export const WALL_TIME: Readonly<Record<string, string>> = {
   'packages/daemon/test/swarm/mutated-messages.slow.ts': 'paces datagrams, which a full buffer drops without a word',
   'packages/hub/test/direct.slow.ts': 'threads that must not write tell nobody that they did not',
   'packages/hub/test/download.slow.ts': 'a sink that takes no more is left alone for longer than a stalled socket',
+  'packages/hub/test/throttled.slow.ts': 'compares how long downloads take from sources with a fixed rate',
   'packages/internal/clock/test/clock.slow.ts': "is the test of the system's clock",
   'packages/publish/test/hostile-s3.slow.ts': 'the S3 client waits by a clock of its own',
   'packages/swarm-v1/test/swarm.slow.ts': 'the rate limit is that of a library in another thread'

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { checkFunctions } from '../../scripts/structure/functions.ts'
 import { checkTree, type RuleName } from '../../scripts/structure/rules.ts'
+import { TERMINAL } from '../../scripts/structure/terminal.ts'
 import { readTree } from '../../scripts/structure/tree.ts'
 import { SYSTEM_CLOCK, WALL_TIME } from '../../scripts/structure/wall-time.ts'
 import { buildHouse, type Files } from './house.ts'
@@ -52,6 +53,28 @@ const broken: [name: string, rule: RuleName, path: string, line: number, content
     'packages/internal/files/src/a.ts',
     1,
     functionOf('export f', 'if (x && y) return\n'.repeat(11))
+  ],
+  ['a verb with another spelling', 'spelling', 'docs/api.md', 2, `# Words\n\`svc\` recogni${'s'}es files\n`],
+  [
+    'an identifier with another spelling',
+    'spelling',
+    'packages/cas/src/a.ts',
+    1,
+    `export const Normali${'s'}edName = 1\n`
+  ],
+  [
+    'a remark that begins like a sentence',
+    'comment-style',
+    'packages/cas/src/a.ts',
+    2,
+    `export const x = [\n  // The first.\n  // Goes on\n  1\n]\n`
+  ],
+  [
+    'a comment at the margin that does not',
+    'comment-style',
+    'packages/cas/src/a.ts',
+    1,
+    `// the first\nexport const x = 1\n`
   ],
   ['a file named after nothing', 'file-name', 'packages/cas/src/utils.ts', 1, 'export {}\n'],
   [
@@ -128,6 +151,28 @@ const broken: [name: string, rule: RuleName, path: string, line: number, content
       `const date = new Date(systemClock.now() + 5)\n${code}\n`
     ])
   ),
+  ...[
+    `process.std${'out'}.write(name)`,
+    `globalThis.process.std${'err'}.write(name)`,
+    `const { std${'out'} } = process`,
+    `process['std${'out'}'].write(name)`,
+    `con${'sole'}.log(name)`,
+    `import { write } from 'node:${'tty'}'`,
+    `fs.write${'Sync'}(1, name)`,
+    `createWriteStream('', { ${'fd'}: 2 })`,
+    `pino.${'destination'}({ sync: true })`,
+    `spawn(name, { stdio: '${'inherit'}' })`,
+    `spawn(name, { stdio: ['ignore', ${1}, 'pipe'] })`,
+    `openSync('/dev/${'tty'}')`
+  ].flatMap((code): [string, RuleName, string, number, string][] =>
+    ['cli/src/a.ts', 'internal/http/src/a.ts', 'cas/bin/a.cjs'].map((file) => [
+      `${file} with a way of its own to the terminal: ${code}`,
+      'terminal',
+      `packages/${file}`,
+      2,
+      `\n${code}\n`
+    ])
+  ),
   ['a second type of one name', 'type-name', 'packages/ref/src/ref.ts', 2, `\nexport interface Ref {}\n`],
   ['a component with the name of a type', 'type-name', 'packages/ui/src/ref.tsx', 1, `export const Ref = () => 'x'\n`],
   ['a note to oneself', 'forbidden-word', 'docs/api.md', 2, `# API\n${'TO'}DO: write it\n`],
@@ -142,6 +187,12 @@ test('a file that reads no clock needs no exception', () => {
   const found = checkTree([list, { path: source!, text }, { path: first!, text }])
   const idle = [...sources.map(() => 'system-clock'), ...others.map(() => 'wall-time')]
   expect(found.map(({ rule, path }) => [rule, path])).toEqual(idle.map((rule) => [rule, list.path]))
+})
+
+test('a file that writes to an Output needs no exception', () => {
+  const list = { path: 'scripts/structure/terminal.ts', text: '' }
+  const found = checkTree([list]).map(({ rule, path }) => [rule, path])
+  expect(found).toEqual(Object.keys(TERMINAL).map(() => ['terminal', list.path]))
 })
 
 test('the first tier has no exception', () => {
@@ -192,8 +243,11 @@ describe('each rule fails where it is broken, and no other rule does', () => {
       'arrow-style': true,
       'forbidden-word': true,
       'system-clock': true,
+      terminal: true,
       'wall-time': true,
-      'type-name': true
+      'type-name': true,
+      spelling: true,
+      'comment-style': true
     }
     const seen = new Set(broken.map(([, rule]) => rule))
     expect(Object.keys(rules).filter((rule) => !seen.has(rule as RuleName))).toEqual([])

@@ -68,7 +68,7 @@ export async function runPage(page: string, root: string, scratch: string, world
     STAND_INS: join(root, 'test/pages/stand-ins'),
     PRINTED: printed,
     HF_ENDPOINT: world.hub.endpoint,
-    // Each command is a process of its own: compiled code is kept between them.
+    // each command is a process of its own: compiled code is kept between them.
     NODE_COMPILE_CACHE: join(root, 'node_modules/.cache/svc-compile'),
     USER: process.env.USER ?? 'somebody',
     LANG: 'C.UTF-8'
@@ -81,7 +81,7 @@ export async function runPage(page: string, root: string, scratch: string, world
   })
   const code = await new Promise<number | null>((resolve) => child.once('exit', resolve))
   try {
-    // The group: daemons that the page has started.
+    // the group: daemons that the page has started.
     process.kill(-(child.pid as number), 'SIGTERM')
   } catch {
     // nobody is left in it

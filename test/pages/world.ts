@@ -68,7 +68,7 @@ export async function startWorld(scratch: string): Promise<World> {
   })
   const commit = hub.commit({ id: 'Qwen/Qwen3-0.6B-GGUF', files: [gguf('Qwen3-0.6B-Q8_0.gguf', 41)] })
   const catalog = await startFakeCatalog()
-  // Nobody seeds it, so that its bytes come from the webseed at once.
+  // nobody seeds it, so that its bytes come from the webseed at once.
   const webseed = encodeURIComponent(`${hub.endpoint}/Qwen/Qwen3-0.6B-GGUF/resolve/${commit}`)
   const magnet = `magnet:?xt=urn:btih:${'a'.repeat(40)}&dn=Qwen3-0.6B-Q8_0.gguf&ws=${webseed}`
   catalog.list([{ repo: 'Qwen/Qwen3-0.6B-GGUF', seeds: 0, magnet }])
