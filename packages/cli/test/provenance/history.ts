@@ -17,6 +17,8 @@ export interface HistoryOptions {
   readonly steps: number
   /** The folder for everything; one in memory makes it fast. */
   readonly base: string
+  /** After how many steps every door is asked for dozens of artifacts and digests; default 100. A sweep takes as long as 200 steps. */
+  readonly sweepEvery?: number
 }
 
 export interface Outcome {
@@ -45,7 +47,7 @@ const DIGESTS_A_STEP = 1
 const DIGESTS_A_SWEEP = 40
 
 /** Runs a history to its end, or to the first leak. @throws whatever else goes wrong */
-export async function runHistory({ seed, steps, base }: HistoryOptions): Promise<Outcome> {
+export async function runHistory({ seed, steps, base, sweepEvery = SWEEP_EVERY }: HistoryOptions): Promise<Outcome> {
   const folder = mkdtempSync(join(base, 'provenance-'))
   const history = await History.start(folder, seededRandom(seed))
   const before = process.env.DOCKER_CONFIG
@@ -54,6 +56,7 @@ export async function runHistory({ seed, steps, base }: HistoryOptions): Promise
     for (let at = 1; at <= steps; at++) {
       try {
         await history.step(at)
+        if (at % sweepEvery === 0) await history.sweep()
       } catch (error) {
         if (!(error instanceof LeakError))
           throw new Error(`seed ${seed}, step ${at}, ${history.last}`, { cause: error })
@@ -170,7 +173,11 @@ class History {
     const readers: readonly unknown[] = [this.askWebseed, this.askSwarm, this.askOci]
     if (!readers.includes(step)) await this.#settle(place)
     if (step !== this.askHubMirror && !readers.includes(step)) await this.#askForHidden(place, DIGESTS_A_STEP)
-    if (at % SWEEP_EVERY === 0) for (const each of this.#places) await this.#sweep(each)
+  }
+
+  /** All doors for many artifacts, besides those that a step was about. */
+  async sweep(): Promise<void> {
+    for (const place of this.#places) await this.#sweep(place)
   }
 
   /** Every door, for digests that nobody may know of. */
