@@ -13,16 +13,22 @@ const TELL_EVERY_MS = 2_000
 const STARTING = 'the daemon is starting …'
 
 /**
- * While the daemon of the session's socket is starting, from the moment its process exists, waits and says so. If a
- * daemon is running, this reads one file and nothing else.
+ * While the daemon of the session's socket is starting, from the moment its process exists, waits and says so. If there
+ * is none, starts it, unless the socket was named or `SVC_AUTOSTART` is `0`. @throws CliError when it does not start
  */
-export async function awaitStart({ client, clock, signal, note }: Session): Promise<void> {
+export async function awaitDaemon(session: Session): Promise<void> {
+  const { client, clock, signal, note } = session
   const begun = clock.monotonic()
   let told: { readonly text: string; readonly atMs: number } | undefined
   for (;;) {
-    const text = await startingText(client.socketPath, clock.now())
+    const { state, text } = await daemonState(client.socketPath, clock.now())
     const now = clock.monotonic()
-    if (text === undefined || now - begun > TIMEOUT_MS) return
+    if (state === 'absent' && !session.isSocketNamed && session.terminal.env.SVC_AUTOSTART !== '0') {
+      const said = await (await import('./service/background.ts')).startDaemon(session)
+      if (said !== undefined) note(said)
+      return
+    }
+    if (state !== 'starting' || now - begun > TIMEOUT_MS) return
     if (told === undefined || (text !== told.text && now - told.atMs > TELL_EVERY_MS)) {
       note(text)
       told = { text, atMs: now }
@@ -31,18 +37,27 @@ export async function awaitStart({ client, clock, signal, note }: Session): Prom
   }
 }
 
-/** Undefined when no daemon is starting there. */
-async function startingText(socketPath: string, nowMs: number): Promise<string | undefined> {
+type DaemonState =
+  | { readonly state: 'answers' | 'absent'; readonly text?: undefined }
+  /** With what is said of it. */
+  | { readonly state: 'starting'; readonly text: string }
+
+/** Whether a daemon listens on the socket, is about to, or neither. */
+export async function daemonState(socketPath: string, nowMs: number): Promise<DaemonState> {
   const said = runtimeFacts(socketPath, nowMs)
-  if (said?.state === 'running') return undefined
   if (said?.state === 'starting') {
     const { artifactsDone, artifactsTotal } = said.verifying ?? {}
-    if (artifactsDone === undefined || artifactsTotal === undefined || artifactsTotal === 0) return STARTING
-    return `the daemon is starting (verifying ${artifactsDone} of ${artifactsTotal} models) …`
+    if (artifactsDone === undefined || artifactsTotal === undefined || artifactsTotal === 0)
+      return { state: 'starting', text: STARTING }
+    return {
+      state: 'starting',
+      text: `the daemon is starting (verifying ${artifactsDone} of ${artifactsTotal} models) …`
+    }
   }
-  if (await isAnswered(socketPath)) return undefined
+  // a file of one that was killed may name a process that has its number now
+  if (await isAnswered(socketPath)) return { state: 'answers' }
   const { isDaemonProcessStarting } = await import('./starting-process.ts')
-  return isDaemonProcessStarting(socketPath) ? STARTING : undefined
+  return isDaemonProcessStarting(socketPath) ? { state: 'starting', text: STARTING } : { state: 'absent' }
 }
 
 interface StartState {
