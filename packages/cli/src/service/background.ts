@@ -4,9 +4,9 @@ import { closeSync, mkdtempSync, openSync, readFileSync, renameSync, rmSync, sta
 import { homedir, tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { makeFoldersSync } from '@svc/internal-files'
+import { daemonState } from '../daemon-state.ts'
 import { CliError } from '../errors.ts'
 import type { Session } from '../session.ts'
-import { daemonState } from '../starting.ts'
 import type { Terminal } from '../terminal.ts'
 import { stateFolder } from '../user-state.ts'
 import { installedAgentSocket } from './agent.ts'
@@ -70,7 +70,7 @@ interface DaemonToSpawn {
 async function spawnDaemon(
   session: Session,
   { svcd, isElsewhere, logPath }: DaemonToSpawn
-): Promise<{ readonly child: ChildProcess; readonly log: Log | undefined }> {
+): Promise<{ readonly child: ChildProcess; readonly log: DaemonLog | undefined }> {
   const { env } = session.terminal
   const [program, ...args] = daemonCommand(svcd, env)
   const log = openLog(logPath)
@@ -144,21 +144,24 @@ async function isAnsweredSoon(session: Session, isEnded: () => boolean = () => f
   return false
 }
 
-interface Log {
+interface DaemonLog {
   readonly path: string
   readonly fd: number
   /** Its length before the start. */
   readonly lengthBytes: number
 }
 
-function openLog(path: string | undefined): Log | undefined {
+function openLog(path: string | undefined): DaemonLog | undefined {
   if (path === undefined) return undefined
   makeFoldersSync(dirname(path))
   if ((statSync(path, { throwIfNoEntry: false })?.size ?? 0) > MAX_LOG_BYTES) renameSync(path, `${path}.1`)
   return { path, fd: openSync(path, 'a', 0o600), lengthBytes: statSync(path).size }
 }
 
-function lastError({ path, lengthBytes }: Log): { readonly message: string; readonly advice?: string } | undefined {
+function lastError({
+  path,
+  lengthBytes
+}: DaemonLog): { readonly message: string; readonly advice?: string } | undefined {
   const lines = readFileSync(path).subarray(lengthBytes).subarray(-TAIL_BYTES).toString('utf8').split('\n')
   const at = lines.findLastIndex((line) => line.startsWith('svcd: '))
   if (at < 0) return undefined
