@@ -116,7 +116,10 @@ const MORE: Readonly<Record<string, More>> = {
       ['svc cat acme/model:q8_0 --range 0-3', 'the first four bytes of the weights']
     ]
   },
-  ps: { text: 'Programs are those of this user that have files of the store open (on Linux); svc run and svc exec hold a model while they run.', examples: [['svc ps', '']] },
+  ps: {
+    text: 'Programs are those of this user that have files of the store open (on Linux); svc run and svc exec hold a model while they run.',
+    examples: [['svc ps', '']]
+  },
   resolve: { examples: [['svc resolve -q acme/model:q8_0', 'the digest of its manifest']] },
   rm: {
     text: 'svc gc then frees the space. Files that another name, a tag or a view needs stay.',

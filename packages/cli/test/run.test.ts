@@ -9,7 +9,7 @@ import { makeModelFolder } from '@svc/testkit/models'
 import { expect, it, onTestFinished, vi } from 'vitest'
 import { ok, type TestDaemon, testDaemon } from './support.ts'
 
-vi.setConfig({ testTimeout: 60_000 })
+vi.setConfig({ testTimeout: 120_000 })
 
 interface Machine extends TestDaemon {
   install(...programs: string[]): void
@@ -115,12 +115,11 @@ it.skipIf(process.platform !== 'linux')('svc ps names the programs that have a m
   await ok(daemon, 'import', 'local', 'a-q8_0.gguf', '--as', 'me/a')
   const before = await daemon.svc('ps')
   expect(before).toMatchObject({ code: 0, stdout: '' })
-  const reader = spawn('sleep', ['600'], { stdio: ['ignore', 'ignore', 'ignore'] })
-  reader.kill()
-  await once(reader, 'exit')
   const path = await ok(daemon, 'path', 'me/a')
   // a program that reads its input from the model, and waits
-  const held = spawn('/bin/sh', ['-c', `exec 3< '${path}'; echo open; exec sleep 600`], { stdio: ['ignore', 'pipe', 'ignore'] })
+  const held = spawn('/bin/sh', ['-c', `exec 3< '${path}'; echo open; exec sleep 600`], {
+    stdio: ['ignore', 'pipe', 'ignore']
+  })
   onTestFinished(() => void held.kill())
   await once(held.stdout, 'data')
   const { holders } = JSON.parse(await ok(daemon, 'ps', '--json'))

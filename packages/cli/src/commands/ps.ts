@@ -41,7 +41,13 @@ export async function ps(session: Session): Promise<void> {
   }
   for (const job of jobs)
     if (!isTerminal(job))
-      holders.push({ model: subjectOf(job), kind: 'job', who: `${job.kind}, ${job.state}`, id: job.id, since: job.createdAt })
+      holders.push({
+        model: subjectOf(job),
+        kind: 'job',
+        who: `${job.kind}, ${job.state}`,
+        id: job.id,
+        since: job.createdAt
+      })
   for (const { manifestDigest, peers, name, ref } of status.swarm.torrents)
     if (peers > 0)
       holders.push({
@@ -67,8 +73,9 @@ async function processes(
   for (const { ref, manifest } of members) {
     const { files = [] } = await readManifestBlob(client, manifest)
     const hexes = files.map(({ digest }) => digest.replace('sha256:', ''))
+    // a blob's path has its digest in two parts
     for (const { pid, program, startedAtMs, paths } of users)
-      if ([...paths].some((path) => hexes.some((hex) => path.includes(hex))))
+      if ([...paths].some((path) => hexes.some((hex) => path.replaceAll('/', '').endsWith(hex))))
         holders.push({
           model: ref,
           kind: 'process',

@@ -126,8 +126,8 @@ async function giveToOllama(session: Session, { path, projector, contextTokens, 
   }
 }
 
-const tellCommand = ({ note }: Session, words: readonly string[]): void => note(`running: ${words.map(spoken).join(' ')}`)
+const tellCommand = ({ note }: Session, words: readonly string[]): void =>
+  note(`running: ${words.map(spoken).join(' ')}`)
 
 /** A word as a shell takes it. */
-const spoken = (word: string): string =>
-  /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`
+const spoken = (word: string): string => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`)

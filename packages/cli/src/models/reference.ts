@@ -104,7 +104,8 @@ function isOllamas(found: RegExpExecArray | null): boolean {
 }
 
 /** An address of Ollama's registry. */
-export const isOllamaAddress = (text: string): boolean => /^(?:https?:\/\/)?(?:registry\.)?ollama\.(?:com|ai)\//i.test(text)
+export const isOllamaAddress = (text: string): boolean =>
+  /^(?:https?:\/\/)?(?:registry\.)?ollama\.(?:com|ai)\//i.test(text)
 
 /** `qwen3:4b`, perhaps with a namespace, or behind the registry's address, where `library/` means none. */
 const OLLAMA =

@@ -18,9 +18,15 @@ const SAME: Readonly<Record<string, string>> = {
 const OTHERS: Readonly<Record<string, readonly [why: string, type: string]>> = {
   create: ['svc makes models from files', 'svc import local FILE --as ns/name'],
   build: ['svc makes models from files', 'svc import local FILE --as ns/name'],
-  scan: ['what other tools have on this disk', 'svc adopt --dry-run; what the store has: svc ls; its health: svc verify'],
+  scan: [
+    'what other tools have on this disk',
+    'svc adopt --dry-run; what the store has: svc ls; its health: svc verify'
+  ],
   'scan-cache': ['what other tools have on this disk', 'svc adopt --dry-run; what the store has: svc ls'],
-  prune: ['svc frees what no model needs with gc', 'svc gc --dry-run, then svc gc; svc gc --older-than 30d takes older versions, too'],
+  prune: [
+    'svc frees what no model needs with gc',
+    'svc gc --dry-run, then svc gc; svc gc --older-than 30d takes older versions, too'
+  ],
   'delete-cache': ['models are removed by name', 'svc rm REF, then svc gc'],
   cache: ['the store is the cache', 'svc ls, svc rm REF, svc gc, svc verify'],
   auth: ['the token of the hub', 'svc login hf, svc logout hf'],

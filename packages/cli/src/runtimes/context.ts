@@ -1,6 +1,14 @@
 import { open, readFile } from 'node:fs/promises'
 import { basename } from 'node:path'
-import { type CacheShape, cacheNeed, configCache, GGUF_HEAD_BYTES, ggufCache, ggufFacts, MAX_CONFIG_BYTES } from '@svc/classify'
+import {
+  type CacheShape,
+  cacheNeed,
+  configCache,
+  GGUF_HEAD_BYTES,
+  ggufCache,
+  ggufFacts,
+  MAX_CONFIG_BYTES
+} from '@svc/classify'
 import type { View } from '@svc/client'
 import { isWeights } from '../commands/model.ts'
 import type { Machine } from '../hub/machine.ts'
@@ -23,7 +31,9 @@ export interface Context {
 export async function contextThatFits(view: View, machine: Machine): Promise<Context | undefined> {
   const shape = await cacheShape(view)
   if (typeof shape === 'string') return undefined
-  const loaded = view.files.filter((file) => isWeights(file) || file.role === 'vision-projector' || file.role === 'draft')
+  const loaded = view.files.filter(
+    (file) => isWeights(file) || file.role === 'vision-projector' || file.role === 'draft'
+  )
   const weightsBytes = loaded.reduce((sum, { size }) => sum + size, 0)
   for (let tokens = cacheNeed(shape, 0).contextTokens; ; tokens = Math.floor(tokens / 2)) {
     const { cacheBytes, computeBytes } = cacheNeed(shape, tokens)

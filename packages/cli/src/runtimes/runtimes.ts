@@ -67,7 +67,10 @@ export const RUNTIMES: readonly Runtime[] = [
 ]
 
 /** Why a runtime cannot load a model; undefined if it can. */
-export function misfit(runtime: Runtime, { format, isSplit }: Pick<ModelToRun, 'format' | 'isSplit'>): string | undefined {
+export function misfit(
+  runtime: Runtime,
+  { format, isSplit }: Pick<ModelToRun, 'format' | 'isSplit'>
+): string | undefined {
   const what = format === 'gguf' ? 'a GGUF' : 'a folder of safetensors'
   if (runtime.format !== format) return `${runtime.name} does not load ${what}`
   return isSplit && !runtime.takesSplit ? `${runtime.name} does not load a split GGUF` : undefined
