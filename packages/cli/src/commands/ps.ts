@@ -8,7 +8,7 @@ import { subjectOf } from '../progress.ts'
 import type { Session } from '../session.ts'
 
 /** Who uses a model now. */
-interface Holder {
+interface ModelUser {
   /** `ns/name:quant`, or the digest of one without a name. */
   readonly model: string
   readonly kind: 'process' | 'hold' | 'job' | 'peers'
@@ -33,7 +33,7 @@ export async function ps(session: Session): Promise<void> {
   const nameOf = (manifest: string): string =>
     members.find((member) => member.manifest === manifest)?.ref ?? `any/name@${manifest}`
   const users = usersOfFilesIn(realpathSync(status.root)).filter(({ pid }) => pid !== status.pid && pid !== process.pid)
-  const holders: Holder[] = await processes(session, users, members)
+  const holders: ModelUser[] = await processes(session, users, members)
   for (const { heldUntil, manifestDigest } of views) {
     const model = nameOf(manifestDigest)
     if (heldUntil !== undefined && !holders.some((each) => each.model === model))
@@ -67,9 +67,9 @@ async function processes(
   { client }: Session,
   users: readonly FileUser[],
   members: readonly StoredMember[]
-): Promise<Holder[]> {
+): Promise<ModelUser[]> {
   if (users.length === 0) return []
-  const holders: Holder[] = []
+  const holders: ModelUser[] = []
   for (const { ref, manifest } of members) {
     const { files = [] } = await readManifestBlob(client, manifest)
     const hexes = files.map(({ digest }) => digest.replace('sha256:', ''))
