@@ -1,4 +1,4 @@
-import { ClassifyError, globTest } from '@svc/classify'
+import { ClassifyError, globTest, RAW } from '@svc/classify'
 import type { ImportHfBody, ImportLocalBody } from '@svc/client/protocol'
 import { isReservedNamespace, parseRepoId, type RepoId, tryParseRepoId } from '@svc/ref'
 import { DaemonError } from './errors.ts'
@@ -14,29 +14,40 @@ export function importSelectionOf(
     quants,
     files,
     aux,
+    recognise,
+    allowPickle = false,
     ...body
   }: Pick<ImportLocalBody, 'names' | 'quants' | 'files' | 'aux' | 'private' | 'replace' | 'evict' | 'malformed'> &
-    Pick<ImportHfBody, 'keepBefore'>,
+    Pick<ImportHfBody, 'keepBefore' | 'recognise' | 'allowPickle'>,
   privateByDefault = false
 ): ImportSelection {
-  const normalizedNames = names === 'normalized'
+  const anyCase = names === 'normalized'
+  const opaque = recognise === 'opaque' ? { allowsPickles: allowPickle } : undefined
+  const normalizedNames = anyCase && opaque === undefined
   if (quants?.length === 0) throw new DaemonError('E_BAD_REQUEST', 'the field "quants" is empty')
   if (aux?.length === 0)
     throw new DaemonError('E_BAD_REQUEST', 'the field "aux" is empty; "none" leaves all of them out')
+  if (opaque !== undefined && quants?.some((quant) => quant.toLowerCase() !== RAW))
+    throw new DaemonError(
+      'E_BAD_REQUEST',
+      'the field "quants": files that are imported as they are have the quant "raw"; choose with "files"'
+    )
   return {
     normalizedNames,
-    quants,
-    files: files && testOf(files, normalizedNames),
+    opaque,
+    quants: opaque === undefined ? quants : undefined,
+    files: files && testOf(files, anyCase),
     aux: aux === 'all' ? undefined : aux,
     private: body.private ?? privateByDefault,
     mayReplace: mayReplaceOf(body),
     keepBefore: body.keepBefore ?? false,
     refusesMalformed: body.malformed === 'refuse',
     choice: {
-      ...(normalizedNames && { names }),
-      ...(quants && { quants }),
+      ...(anyCase && { names }),
+      ...(quants && opaque === undefined && { quants }),
       ...(files && { files }),
-      ...(aux !== undefined && aux !== 'all' && { aux })
+      ...(aux !== undefined && aux !== 'all' && { aux }),
+      ...(opaque !== undefined && { recognise, ...(opaque.allowsPickles && { allowPickle: true as const }) })
     },
     mayEvict: body.evict ?? false
   }

@@ -26,6 +26,8 @@ export interface PinnedImport {
   /** The repository to add it to; without one the artifact is known by its digest only. */
   readonly repo: RepoId | undefined
   readonly private: boolean
+  /** Files may be such as no row recognizes, pickles only if the owner says so (spec rec.32). */
+  readonly opaque?: { readonly allowsPickles: boolean } | undefined
   /** The artifacts of the name that it may replace. Default: any. */
   readonly mayReplace?: MayReplace
   /** If it does not fit, models that can be fetched again may be evicted. */
@@ -63,6 +65,7 @@ export function parseImportBt(body: ImportBtBody): PinnedImport {
     companions: companionsOf(body),
     repo: body.as === undefined ? undefined : importTarget(body.as, 'as'),
     private: body.private ?? false,
+    opaque: body.recognise === 'opaque' ? { allowsPickles: body.allowPickle ?? false } : undefined,
     mayReplace: mayReplaceOf(body),
     mayEvict: body.evict ?? false
   }
