@@ -3,7 +3,7 @@ import { type Magnet, MetainfoError, parseMagnet, tryParseInfohash } from '@svc/
 import { type RepoId, type Sha256Digest, tryParseDigest } from '@svc/ref'
 import { DaemonError } from '../errors.ts'
 import type { MayReplace } from '../import/selection.ts'
-import { importTarget, mayReplaceOf } from '../import-fields.ts'
+import { importTarget, mayReplaceOf, opaqueOf } from '../import-fields.ts'
 import { checkedHints, isHttpUrl, isPeerAddress, isTrackerUrl } from '../library/hints.ts'
 import type { SwarmHints } from '../library/origin.ts'
 
@@ -65,7 +65,7 @@ export function parseImportBt(body: ImportBtBody): PinnedImport {
     companions: companionsOf(body),
     repo: body.as === undefined ? undefined : importTarget(body.as, 'as'),
     private: body.private ?? false,
-    opaque: body.recognise === 'opaque' ? { allowsPickles: body.allowPickle ?? false } : undefined,
+    opaque: opaqueOf(body),
     mayReplace: mayReplaceOf(body),
     mayEvict: body.evict ?? false
   }
