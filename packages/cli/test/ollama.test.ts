@@ -82,7 +82,7 @@ async function registry(name: string, mediaType: string, config: Layer, layers: 
     const isManifest = what === 'manifests' && [tag, sha(body)].includes(wanted)
     const found = repository !== path ? undefined : isManifest ? body : blobs.get(wanted)
     if (found === undefined) return void response.writeHead(404).end()
-    // Ollama's registry does not say the type of its manifests
+    // the type of a manifest is in its body alone
     response.writeHead(200, { 'content-length': found.length, 'content-type': 'text/plain; charset=utf-8' })
     response.end(request.method === 'HEAD' ? undefined : found)
   })

@@ -71,21 +71,14 @@ export function modelOf(manifest: OciManifest, naming?: Naming): OciModel {
       'this is an ordinary image, whose files are inside tars; import the artifact that it was made from'
     )
   }
-  const files: OciFile[] = []
-  for (const layer of layers) {
-    const name = layer.annotations?.[FILEPATH_ANNOTATION] ?? layer.annotations?.[TITLE_ANNOTATION]
-    if (name === undefined || layer.mediaType === EMPTY_TYPE) continue
-    if (PACKED_TYPE.test(layer.mediaType) || layer.annotations?.[UNPACK_ANNOTATION] === 'true') {
-      throw unsupported(
-        `${JSON.stringify(name)} is packed (${layer.mediaType}); svc imports only raw layers of one file each`
-      )
-    }
-    files.push({ name, digest: layer.digest, sizeBytes: layer.size })
+  const named = layers.flatMap((layer) => namedFile(layer) ?? [])
+  const files = named.length > 0 || naming === undefined ? named : filesByType(layers, naming)
+  if (files.length === 0) {
+    const isOfTensors = layers.some(({ mediaType }) => isTensorLayer(mediaType))
+    throw unsupported(
+      isOfTensors ? 'the model is stored tensor by tensor, which only Ollama reads' : 'none of its layers names a file'
+    )
   }
-  if (files.length === 0 && naming !== undefined) files.push(...filesByType(layers, naming))
-  if (files.length === 0 && layers.some(({ mediaType }) => isTensorLayer(mediaType)))
-    throw unsupported('the model is stored tensor by tensor, which only Ollama reads')
-  if (files.length === 0) throw unsupported('none of its layers names a file')
   const pin = isDigest(annotations[PIN_ANNOTATION]) ? annotations[PIN_ANNOTATION] : undefined
   const own = Object.entries(annotations).filter(([key, text]) => OWN_ANNOTATIONS[key]?.test(text))
   return {
@@ -96,6 +89,15 @@ export function modelOf(manifest: OciManifest, naming?: Naming): OciModel {
     // any value is a mark, not only the one that svc writes
     isWithheld: annotations[WITHHELD_ANNOTATION] !== undefined
   }
+}
+
+/** Undefined for a layer that names no file. */
+function namedFile({ mediaType, digest, size, annotations }: Descriptor): OciFile | undefined {
+  const name = annotations?.[FILEPATH_ANNOTATION] ?? annotations?.[TITLE_ANNOTATION]
+  if (name === undefined || mediaType === EMPTY_TYPE) return undefined
+  if (!PACKED_TYPE.test(mediaType) && annotations?.[UNPACK_ANNOTATION] !== 'true')
+    return { name, digest, sizeBytes: size }
+  throw unsupported(`${JSON.stringify(name)} is packed (${mediaType}); svc imports only raw layers of one file each`)
 }
 
 function filesByType(layers: readonly Descriptor[], { repository, tag = 'latest', config }: Naming): OciFile[] {

@@ -120,7 +120,7 @@ export class OciMirror {
   async #blob(request: IncomingMessage, response: ServerResponse, name: string, wanted: string): Promise<void> {
     const digest = tryParseDigest(wanted)
     if (digest === undefined) return absent(response, 'DIGEST_INVALID')
-    // Ollama reads a blob's ranges from where its first answer says that the blob is
+    // where a blob's first answer says that it is, there Ollama reads its ranges
     const headers = { ...HARDENING, 'Docker-Content-Digest': digest, Location: `/v2/${name}/blobs/${digest}` }
     const send = (): Promise<'sent' | 'gone' | 'absent'> => this.#send(request, response, name, digest, headers)
     // what has changed meanwhile, or lost its view, is no longer remembered: the second attempt finds the current one
