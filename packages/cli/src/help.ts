@@ -128,6 +128,17 @@ const MORE: Readonly<Record<string, More>> = {
       ['svc rm acme/model', 'all of them']
     ]
   },
+  mv: {
+    text: 'With ns/name, all quants and the tags move. The files stay where they are: a name takes no space.',
+    examples: [
+      ['svc mv acme/model-7b-gguf me/model', 'into another namespace'],
+      ['svc mv acme/model:q8_0 large', 'one quant, in the same namespace']
+    ]
+  },
+  cp: {
+    text: 'Both names stay until svc rm removes one. A second name takes no space.',
+    examples: [['svc cp acme/model-7b-gguf me/model', '']]
+  },
   gc: {
     examples: [
       ['svc gc --dry-run', 'how much it would free'],

@@ -19,7 +19,7 @@ const GROUPS: readonly (readonly [heading: string, addCommands: (tools: CommandT
   ['Get models:', addGetCommands],
   ['Use them:', addUseCommands],
   ['Inspect:', addInspectCommands],
-  ['Remove:', addRemoveCommands],
+  ['Rename and remove:', addRemoveCommands],
   ['Share:', addShareCommands],
   ['Maintain:', addMaintainCommands]
 ]

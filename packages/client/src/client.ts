@@ -23,6 +23,7 @@ import type {
 } from './protocol/bodies.ts'
 import type { Inventory, TagEntry } from './protocol/inventory.ts'
 import type { Job, JobList } from './protocol/job.ts'
+import type { NameBody, NamedModel } from './protocol/naming.ts'
 import { PATHS, type RouteId } from './protocol/paths.ts'
 import type { AdoptPlan, CatalogSearch, ImportPlan } from './protocol/plan.ts'
 import type { PinResult, PrivateResult, RemovedModel } from './protocol/removal.ts'
@@ -103,6 +104,8 @@ export interface Client {
   models(options?: CallOptions): Promise<Inventory>
   /** Removes a model's name, or one quant of it; blobs stay until {@link gc}. */
   removeModel(model: ModelName, options?: CallOptions): Promise<RemovedModel>
+  /** Gives a model a second name, or with `move` another one. */
+  giveName(body: NameBody, options?: CallOptions): Promise<NamedModel>
   /** Releases a pinned import without a name. `digest` is that of its manifest. */
   unpin(digest: string, options?: CallOptions): Promise<RemovedModel>
   /** The owner's tags, by repository and tag. @param repo `ns/name`: only its tags */
@@ -238,6 +241,7 @@ export function createClient(options: ClientOptions = {}): Client {
       const path = `/v1/models/${segments.join('/')}${allTags ? '?tags=all' : ''}`
       return transport.json({ ...exchange('removeModel', call), path })
     },
+    giveName: (body, call) => post('giveName', body, call),
     unpin: (digest, call) => get('unpin', call, encodeURIComponent(digest)),
     tags: (repo, call) => get('tags', call, repo === undefined ? '' : query('repo', repo)),
     tag: (name, call) => transport.json(ofTag('tag', name, call)),

@@ -34,6 +34,7 @@ export type { DamagedRecord, Inventory, ModelMember, TagEntry } from './protocol
 export type { Job, JobKind, JobState } from './protocol/job.ts'
 export { isTerminal } from './protocol/job-state.ts'
 export type { OutdatedModel, OutdatedResult } from './protocol/outdated.ts'
+export type { NameBody, NamedModel } from './protocol/naming.ts'
 export type { AdoptPlan, CatalogEntry, CatalogSearch, ImportPlan } from './protocol/plan.ts'
 export type { PinResult, PrivateResult, RemovedModel } from './protocol/removal.ts'
 export type {

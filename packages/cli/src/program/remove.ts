@@ -4,6 +4,10 @@ export function addRemoveCommands({ add, run }: CommandTools): void {
   add('rm <ref...>', 'remove models; with ns/name all its quants')
     .option('--tags', 'also remove tags, which keep the models that they name')
     .action(run('remove', 'rm'))
+  const renaming = (nameAndArgs: string, description: string) =>
+    add(nameAndArgs, description).option('--replace', 'take over the name if another model has it')
+  renaming('mv <ref> <new>', 'rename a model, or one quant of it').action(run('rename', 'mv'))
+  renaming('cp <ref> <new>', 'give a model, or one quant of it, a second name').action(run('rename', 'cp'))
   const tags = add(
     'tag [ref] [tag]',
     'give the current version of a model a name that stays; without TAG list the tags'

@@ -30,6 +30,7 @@ export const MODULES = {
   ps: () => import('../commands/ps.ts'),
   publish: () => import('../commands/publish.ts'),
   remove: () => import('../commands/remove.ts'),
+  rename: () => import('../commands/rename.ts'),
   room: () => import('../commands/room.ts'),
   run: () => import('../commands/run.ts'),
   running: () => import('../commands/running.ts'),

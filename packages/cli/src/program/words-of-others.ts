@@ -10,6 +10,7 @@ const SAME: Readonly<Record<string, string>> = {
   inspect: 'show',
   models: 'ls',
   remove: 'rm',
+  rename: 'mv',
   rmi: 'rm',
   daemon: 'serve'
 }

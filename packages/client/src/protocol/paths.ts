@@ -25,6 +25,7 @@ export const PATHS = {
   models: { method: 'GET', path: '/v1/models' },
   removeModel: { method: 'DELETE', path: '/v1/models/{ns}/{name}' },
   removeQuant: { method: 'DELETE', path: '/v1/models/{ns}/{name}/{quant}' },
+  giveName: { method: 'POST', path: '/v1/names' },
   unpin: { method: 'DELETE', path: '/v1/pins/{digest}' },
   tags: { method: 'GET', path: '/v1/tags' },
   tag: { method: 'GET', path: '/v1/tags/{ns}/{name}/{tag}' },

@@ -40,6 +40,7 @@ import {
   StatusSchema,
   UploadLimitResultSchema
 } from './status.ts'
+import { NameBodySchema, NamedModelSchema } from './naming.ts'
 import { TagBodySchema, TagListSchema } from './tag.ts'
 import { RemovedViewSchema, RemoveViewBodySchema, ViewBodySchema, ViewListSchema, ViewSchema } from './view.ts'
 import { WhyResultSchema } from './why.ts'
@@ -276,6 +277,19 @@ const CONTRACTS = {
     query: RemovalQuery,
     response: RemovedModelSchema,
     errors: { E_BAD_REQUEST: 400, E_UNKNOWN_REF: 404, E_NO_MEMBER: 404, E_NO_INDEX: 404, E_INVALID_INDEX: 500 }
+  },
+  giveName: {
+    summary: 'Give a model, or one quant of it, another name, or rename it',
+    body: NameBodySchema,
+    response: NamedModelSchema,
+    errors: {
+      E_BAD_REQUEST: 400,
+      E_UNKNOWN_REF: 404,
+      E_NO_MEMBER: 404,
+      E_NO_INDEX: 404,
+      E_INVALID_INDEX: 500,
+      E_NOT_IMPORTABLE: 502
+    }
   },
   unpin: {
     summary: 'Forget a pinned import that has no name',

@@ -129,6 +129,21 @@ export class Artifacts {
     }))
   }
 
+  /** What imports recorded under a name `ns/name` holds under another one, too. */
+  nameAgain(manifestDigest: Sha256Digest, from: string, to: string): Promise<boolean> {
+    const also = <T>(of: Readonly<Record<string, T>> | undefined): Readonly<Record<string, T>> | undefined =>
+      of !== undefined && Object.hasOwn(of, from) ? { ...of, [to]: of[from]! } : of
+    return this.#change(manifestDigest, ({ companions, choices, source: { followed, ...source }, ...before }) => {
+      const next = { companions: also(companions), choices: also(choices), followed: also(followed) }
+      return {
+        ...before,
+        ...(next.companions !== undefined && { companions: next.companions }),
+        ...(next.choices !== undefined && { choices: next.choices }),
+        source: { ...source, ...(next.followed !== undefined && { followed: next.followed }) }
+      }
+    })
+  }
+
   /** A name that the artifact lost takes its companions with it, unless another name has the same. */
   dropCompanions(manifestDigest: Sha256Digest, name: string): Promise<void> {
     return this.#inTurn(async () => {

@@ -1,5 +1,6 @@
 import { ROUTES, type WhyResult } from '@svc/client/protocol'
 import { formatRepoId, type Sha256Digest } from '@svc/ref'
+import { DaemonError } from '../../errors.ts'
 import { companionsUnder } from '../../library/artifact-record.ts'
 import type { ArtifactState } from '../../library/artifacts.ts'
 import type { Documents } from '../../library/documents.ts'
@@ -10,6 +11,8 @@ import { type OpenDeps, openRef } from '../../library/open.ts'
 import { DOORS, type Door, verdictOf } from '../../library/provenance.ts'
 import type { Removals } from '../../library/removal.ts'
 import { UnreadableStateError } from '../../library/strict.ts'
+import { importTarget } from '../../import-fields.ts'
+import { giveName, type NamingDeps } from '../../library/naming.ts'
 import { repoOf } from '../repo-of.ts'
 import { defineByteRoute, defineRoute, sendJsonText } from '../route.ts'
 
@@ -22,6 +25,7 @@ const PLAN = {
 export interface ModelRoutesDeps
   extends OpenDeps,
     InventoryDeps,
+    NamingDeps,
     WhyDeps,
     Pick<Library, 'store' | 'resolver' | 'documents' | 'artifacts' | 'usage'> {
   readonly removals: Removals
@@ -54,6 +58,19 @@ export const modelRoutes = (deps: ModelRoutesDeps) => ({
   removeQuant: defineRoute(ROUTES.removeQuant, ({ params, query }) =>
     deps.removals.remove({ ...repoOf(params), quant: params.quant, allTags: query.tags === 'all' })
   ),
+  giveName: defineRoute(ROUTES.giveName, async ({ body: { from, as, move, replace } }) => {
+    const [repo = '', quant] = from.split(':', 2)
+    const [ns = '', name = ''] = repo.split('/', 2)
+    const naming = { from: repoOf({ ns, name }), to: importTarget(as, 'as') }
+    const to = formatRepoId(naming.to)
+    if (formatRepoId(naming.from) === to)
+      throw new DaemonError('E_BAD_REQUEST', `${to} has that name already`)
+    const named = await giveName(
+      { ...naming, quant, isMove: move === true, mayReplace: replace === true },
+      deps
+    )
+    return { as: to, quants: [...named.quants], tags: [...named.tags] }
+  }),
   setPrivate: defineRoute(ROUTES.setPrivate, async ({ body }) => {
     const { ref, manifestDigest } = await deps.resolver.resolveHere(body.ref)
     await deps.artifacts.setPrivate(manifestDigest, body.private)
