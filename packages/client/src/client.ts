@@ -158,6 +158,8 @@ export interface Client {
    * the next attempt. A job that had already ended is returned unchanged.
    */
   cancelJob(id: string, options?: CallOptions): Promise<Job>
+  /** Repeats the request of an import that failed or was interrupted; verified data is kept. Returns the new job. */
+  resumeJob(id: string, options?: CallOptions): Promise<Job>
   /** Yields snapshots until the job is terminal, the terminal one last. Leaving the loop does not affect the job. */
   watchJob(job: Job | string, options?: WatchOptions): AsyncGenerator<Job, void, undefined>
   /** The terminal snapshot. A failed job is returned, not thrown. */
@@ -181,6 +183,7 @@ const TIMEOUT_FACTORS: Readonly<Partial<Record<RouteId, number>>> = {
   importBt: 10,
   importCatalog: 10,
   importOci: 10,
+  resumeJob: 10,
   search: 10,
   adopt: 10,
   adoptPlan: 10,
@@ -269,6 +272,8 @@ export function createClient(options: ClientOptions = {}): Client {
     views: async (call) => (await get<ViewList>('views', call)).views,
     removeView: (body, call) => post('removeView', body, call),
     job: (id, call) => get('job', call, encodeURIComponent(id)),
+    resumeJob: (id, call) =>
+      transport.json({ ...exchange('resumeJob', call), path: `/v1/jobs/${encodeURIComponent(id)}/resume` }),
     cancelJob: (id, call) => get('cancelJob', call, encodeURIComponent(id)),
     jobs: async (call) => (await get<JobList>('jobs', call)).jobs,
     watchJob: (job, watch) => watchJob(job, poll, { ...watch, signal: signalOf(watch) }),

@@ -11,7 +11,7 @@ import { subjectOf } from '../progress.ts'
 import { type EvictField, makingRoom } from '../questions/making-room.ts'
 import type { Session } from '../session.ts'
 import { importByName, importHf, printImport } from './imports.ts'
-import { printHurt, secondsOf } from './remove.ts'
+import { gc, printHurt, secondsOf } from './remove.ts'
 
 /** `svc jobs [ID] [--follow]`; --follow without an id follows the newest running job. */
 export async function jobs(
@@ -30,17 +30,39 @@ export async function jobs(
   printJob(session, job)
 }
 
-/** `svc cancel ID`; a job that has already ended is unchanged, and the output says so. */
-export async function cancel(session: Session, id: string): Promise<void> {
+export interface CancelOptions {
+  /** Also frees what it has fetched. */
+  readonly discard?: boolean
+}
+
+/** `svc cancel ID [--discard]`; a job that has already ended is unchanged, and the output says so. */
+export async function cancel(session: Session, id: string, { discard = false }: CancelOptions): Promise<void> {
   const job = await aboutJob(session, id, (each) => session.client.cancelJob(each))
-  if (session.json) return session.document(job)
-  const cancelled = job.error?.code === 'E_ABORTED'
-  session.print(job.id)
-  session.note(
-    cancelled
-      ? `cancelled: ${job.kind} ${subjectOf(job)}; verified data is kept for the next attempt`
-      : `it had already ended: ${job.state}`
-  )
+  if (!session.json) {
+    session.print(job.id)
+    const kept = discard ? '' : '; verified data is kept for the next attempt'
+    session.note(
+      job.error?.code === 'E_ABORTED'
+        ? `cancelled: ${job.kind} ${subjectOf(job)}${kept}`
+        : `it had already ended: ${job.state}`
+    )
+  }
+  if (discard) return gc(session, { partial: true })
+  if (session.json) session.document(job)
+}
+
+/** `svc resume [ID]`: goes on with an import that was interrupted or has failed; without ID with all interrupted ones. */
+export async function resume(session: Session, id: string | undefined): Promise<void> {
+  const { client } = session
+  const found =
+    id === undefined
+      ? (await client.jobs()).filter(({ interrupted }) => interrupted === true)
+      : [await aboutJob(session, id, (each) => client.job(each))]
+  if (found.length === 0) return session.note('no job was interrupted')
+  for (const job of found) {
+    const warned = new Set<string>()
+    finishJob(session, await follow(session, await client.resumeJob(job.id), { warned }), warned)
+  }
 }
 
 /** Calls the API with a job's id, which may be abbreviated as long as it is unique. */
@@ -75,14 +97,17 @@ async function listJobs(session: Session): Promise<void> {
     subjectOf(job)
   ])
   session.table([['JOB', 'KIND', 'STATE', 'STARTED', 'PROGRESS', 'MODEL'], ...rows])
-  if (all.some(({ state }) => state === 'failed')) session.note('svc jobs ID says why a job failed')
+  if (all.some(({ interrupted }) => interrupted === true))
+    session.note('svc resume goes on with what was interrupted; svc cancel ID --discard frees what it has fetched')
+  if (all.some(({ state, interrupted }) => state === 'failed' && interrupted !== true))
+    session.note('svc jobs ID says why a job failed, and svc resume ID tries an import again')
 }
 
 /** Marks garbage collections that only count, such as those of `svc du`, so that they are not mistaken for real ones. */
 const kindOf = ({ kind, dryRun }: Job): string => (dryRun === true ? `${kind} --dry-run` : kind)
 
-const stateOf = ({ state, error }: Job): string =>
-  error === undefined ? state : error.code === 'E_ABORTED' ? 'cancelled' : `${state} (${error.code})`
+const stateOf = ({ state, error, interrupted }: Job): string =>
+  interrupted === true ? 'interrupted' : error === undefined ? state : error.code === 'E_ABORTED' ? 'cancelled' : `${state} (${error.code})`
 
 function amount(job: Job): string {
   const files = job.filesTotal === undefined ? '' : `${job.filesDone ?? 0} of ${count(job.filesTotal, 'file')}`

@@ -17,7 +17,12 @@ export function addMaintainCommands(tools: CommandTools): void {
   add('jobs [id]', 'list running and recent jobs')
     .option('-f, --follow', 'follow a job to its end; without an id, the newest running job')
     .action(run('jobs', 'jobs'))
-  add('cancel <id>', 'cancel a job; the store keeps verified data for the next attempt').action(run('jobs', 'cancel'))
+  add('resume [id]', 'go on with imports that a restart interrupted, or with one that failed').action(
+    run('jobs', 'resume')
+  )
+  add('cancel <id>', 'cancel a job; the store keeps verified data for the next attempt')
+    .option('--discard', 'free what unfinished downloads have fetched, and what no model needs')
+    .action(run('jobs', 'cancel'))
   add('verify [target]', 'verify every byte of a model or of the whole store').action(run('jobs', 'verify'))
   add('fsck', 'the same as svc verify all').action(run('jobs', 'fsck'))
   add('doctor', 'check everything that the store depends on, and suggest fixes').action(runAtOnce('doctor', 'doctor'))

@@ -109,6 +109,9 @@ export const JobSchema = named('Job', {
   as: Type.Optional(text('`ns/name`, on imports')),
   target: Type.Optional(text('on verify: the resolved digest, or `all`')),
   dryRun: Type.Optional(flag('true on gc jobs that only count')),
+  interrupted: Type.Optional(
+    flag('true on an import that an earlier daemon left unfinished: `POST /v1/jobs/{id}/resume` goes on (additive)')
+  ),
   filesDone: Type.Optional(count()),
   filesTotal: Type.Optional(count()),
   error: Type.Optional(ErrorBodySchema),

@@ -153,6 +153,19 @@ const CONTRACTS = {
     response: JobSchema,
     errors: { E_NOT_FOUND: 404 }
   },
+  resumeJob: {
+    summary: 'Go on with an import that was interrupted or has failed',
+    params: IdParams,
+    ...JOB,
+    errors: {
+      ...HUB,
+      E_NOT_FOUND: 404,
+      E_SOURCE_NOT_REGULAR: 400,
+      E_NOT_IMPORTABLE: 502,
+      E_NOT_IMPLEMENTED: 501,
+      E_NOT_ANCHORED: 422
+    }
+  },
   cancelJob: {
     summary: 'Cancel a job',
     params: IdParams,

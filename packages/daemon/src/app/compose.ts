@@ -8,6 +8,7 @@ import type { DaemonConfig } from '../config/config.ts'
 import { ConfigError, StartError } from '../errors.ts'
 import { Listeners } from '../http/traffic.ts'
 import { Importer } from '../import/importer.ts'
+import { AskedImports } from '../jobs/asked-imports.ts'
 import { ImportJobs } from '../jobs/import-jobs.ts'
 import { JobRegistry } from '../jobs/registry.ts'
 import type { JobErrors } from '../jobs/tracked-job.ts'
@@ -73,7 +74,9 @@ export async function composeContext(
     /** Allows the daemon's reads on the event loop's thread again, if its store is on a network file system. */
     const endHoldOff = await holdOffOnNetworkFileSystem(await loadFilePort(filePort), store.root)
     const importJobs = new ImportJobs(jobs, importer)
-    const work = { jobs, room, importer, importJobs, endHoldOff, listeners: new Listeners() }
+    const asked = new AskedImports(jobs, library.files, { root: store.root, log })
+    await asked.recover()
+    const work = { jobs, asked, room, importer, importJobs, endHoldOff, listeners: new Listeners() }
     return { ...library, ...work }
   } catch (cause) {
     await store.close()

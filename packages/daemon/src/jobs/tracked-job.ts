@@ -21,7 +21,7 @@ const LIVE_ONLY = {
  * job.10). A terminal state is final, even if progress is still reported.
  */
 export class TrackedJob {
-  readonly id: string = randomBytes(12).toString('hex')
+  readonly id: string
   /** Files whose listing it holds in memory while it is open. */
   readonly listedFiles: number
   readonly lane: JobStart['kind'] | 'demand'
@@ -29,7 +29,13 @@ export class TrackedJob {
   readonly #cancel = new AbortController()
   #snapshot: Job
 
-  constructor({ kind, ref, as, target, manifest, dryRun, filesTotal, bytesTotal, lane }: JobStart, clock: Clock) {
+  /** `known`: of a job that an earlier daemon accepted. */
+  constructor(
+    { kind, ref, as, target, manifest, dryRun, filesTotal, bytesTotal, lane }: JobStart,
+    clock: Clock,
+    known?: Pick<Job, 'id' | 'createdAt'>
+  ) {
+    this.id = known?.id ?? randomBytes(12).toString('hex')
     this.#clock = clock
     this.listedFiles = filesTotal ?? 0
     this.lane = lane ?? kind
@@ -37,7 +43,7 @@ export class TrackedJob {
       id: this.id,
       ref,
       state: 'waiting',
-      createdAt: timestampOf(clock),
+      createdAt: known?.createdAt ?? timestampOf(clock),
       kind,
       ...(as !== undefined && { as }),
       ...(target !== undefined && { target }),
@@ -75,7 +81,7 @@ export class TrackedJob {
   }
 
   /** The only place where a job ends. */
-  end({ error, result, verify, manifest }: JobOutcome): void {
+  end({ error, result, verify, manifest, interrupted }: JobOutcome): void {
     this.#patch({
       state: error === undefined ? 'done' : 'failed',
       finishedAt: timestampOf(this.#clock),
@@ -83,6 +89,7 @@ export class TrackedJob {
       ...(manifest !== undefined && { manifest }),
       ...(result !== undefined && { result: result as Job['result'] }),
       ...(verify !== undefined && { verify }),
+      ...(interrupted === true && { interrupted }),
       ...(error !== undefined && { error })
     })
   }

@@ -56,6 +56,7 @@ export async function composeLibrary({
   const documents = new Documents(store, port, documentReader)
   const library = {
     ...parts,
+    files,
     repos,
     artifacts,
     documents,

@@ -5,6 +5,7 @@ import type { ReaderLeases } from './lease-files.ts'
 import type { Members } from './members.ts'
 import type { Needed } from './needed.ts'
 import type { NewerCommits } from './newer-commits.ts'
+import type { ReplacedFiles } from './replace.ts'
 import type { Resolver } from './resolve.ts'
 import type { SignedModels } from './signed-models.ts'
 import type { Snapshots } from './snapshots.ts'
@@ -17,6 +18,8 @@ import type { WantedBlobs } from './wanted-blobs.ts'
 
 /** The objects of this room, for the others: these name the parts that they need with `Pick`. */
 export interface Library extends StoreState {
+  /** Writes records below `state/`. */
+  readonly files: ReplacedFiles
   readonly resolver: Resolver
   readonly leafLayers: LeafLayers
   readonly readerLeases: ReaderLeases

@@ -1,4 +1,17 @@
-import { ROUTES, type SearchResult } from '@svc/client/protocol'
+import {
+  type EnsureBody,
+  type ImportBtBody,
+  type ImportCatalogBody,
+  type ImportHfBody,
+  type ImportLocalBody,
+  type ImportOciBody,
+  type Job,
+  ROUTES,
+  type SearchResult
+} from '@svc/client/protocol'
+import { tryParseDigest } from '@svc/ref'
+import type { AskedImports } from '../../jobs/asked-imports.ts'
+import { type EnsureJobDeps, startEnsure } from '../../jobs/ensure-job.ts'
 import type { Library } from '../../library/library.ts'
 import type { Catalog } from '../../sources/catalog/catalog.ts'
 import type { HubImports } from '../../sources/hub/hub-imports.ts'
@@ -9,7 +22,8 @@ import { catalogIsOff, noHub, swarmIsOff } from '../refusals.ts'
 import { defineRoute } from '../route.ts'
 
 /** The import sources; a disabled one is undefined. */
-export interface ImportRoutesDeps extends Pick<Library, 'resolver'> {
+export interface ImportRoutesDeps extends Pick<Library, 'resolver' | 'usage'>, EnsureJobDeps {
+  readonly asked: AskedImports
   readonly local: LocalImports
   readonly hub: HubImports | undefined
   readonly swarm: Pick<SwarmClient, 'importBt'> | undefined
@@ -17,27 +31,50 @@ export interface ImportRoutesDeps extends Pick<Library, 'resolver'> {
   readonly oci: OciImports
 }
 
-export const importRoutes = ({ resolver, local, hub, swarm, catalog, oci }: ImportRoutesDeps) => ({
-  importLocal: defineRoute(ROUTES.importLocal, ({ body }) => local.importLocal(body)),
-  adopt: defineRoute(ROUTES.adopt, ({ body }) => local.adopt(body)),
-  adoptPlan: defineRoute(ROUTES.adoptPlan, ({ body }) => local.planAdopt(body)),
-  importHf: defineRoute(ROUTES.importHf, ({ body }) => (hub ?? noHub()).importHf(body)),
-  hubAccount: defineRoute(ROUTES.hubAccount, ({ body }) => (hub ?? noHub()).account(body)),
-  importHfPlan: defineRoute(ROUTES.importHfPlan, ({ body }) => (hub ?? noHub()).plan(body)),
-  outdated: defineRoute(ROUTES.outdated, ({ body }) => (hub ?? noHub()).outdated(body)),
-  importBt: defineRoute(ROUTES.importBt, ({ body }) => (swarm ?? swarmIsOff()).importBt(body)),
-  importCatalog: defineRoute(ROUTES.importCatalog, ({ body }) => (catalog ?? catalogIsOff()).importCatalog(body)),
-  importOci: defineRoute(ROUTES.importOci, ({ body }) => oci.importOci(body)),
-  catalogSearch: defineRoute(ROUTES.catalogSearch, ({ query }) =>
-    (catalog ?? catalogIsOff()).search(query.q, query.names === undefined ? undefined : 'normalized')
-  ),
-  search: defineRoute(ROUTES.search, async ({ query }): Promise<SearchResult> => {
-    if (query.source !== 'catalog') return (hub ?? noHub()).search(query)
-    const { entries } = await (catalog ?? catalogIsOff()).search(query.q, 'normalized')
-    return { entries: [], catalog: entries }
-  }),
-  companions: defineRoute(ROUTES.companions, async ({ body }) => {
-    const { ref, ns, name, manifestDigest, manifest } = await resolver.resolveHere(body.ref)
-    return (hub ?? noHub()).companions({ ref, repo: { ns, name }, manifestDigest, manifest })
-  })
-})
+export const importRoutes = (deps: ImportRoutesDeps) => {
+  const { asked, resolver, local, hub, swarm, catalog, oci } = deps
+  const starters = {
+    ensure: (body: EnsureBody) => ensure(body, deps),
+    importLocal: (body: ImportLocalBody) => local.importLocal(body),
+    importHf: (body: ImportHfBody) => (hub ?? noHub()).importHf(body),
+    importBt: (body: ImportBtBody) => (swarm ?? swarmIsOff()).importBt(body),
+    importCatalog: (body: ImportCatalogBody) => (catalog ?? catalogIsOff()).importCatalog(body),
+    importOci: (body: ImportOciBody) => oci.importOci(body)
+  }
+  return {
+    /** An invalid reference gives a failed job, not an error response (spec job.3). */
+    ensure: defineRoute(ROUTES.ensure, ({ body }) => asked.start('ensure', body, starters.ensure)),
+    importLocal: defineRoute(ROUTES.importLocal, ({ body }) => asked.start('importLocal', body, starters.importLocal)),
+    importHf: defineRoute(ROUTES.importHf, ({ body }) => asked.start('importHf', body, starters.importHf)),
+    importBt: defineRoute(ROUTES.importBt, ({ body }) => asked.start('importBt', body, starters.importBt)),
+    importCatalog: defineRoute(ROUTES.importCatalog, ({ body }) =>
+      asked.start('importCatalog', body, starters.importCatalog)
+    ),
+    importOci: defineRoute(ROUTES.importOci, ({ body }) => asked.start('importOci', body, starters.importOci)),
+    resumeJob: defineRoute(ROUTES.resumeJob, ({ params }) => asked.resume(params.id, starters)),
+    adopt: defineRoute(ROUTES.adopt, ({ body }) => local.adopt(body)),
+    adoptPlan: defineRoute(ROUTES.adoptPlan, ({ body }) => local.planAdopt(body)),
+    hubAccount: defineRoute(ROUTES.hubAccount, ({ body }) => (hub ?? noHub()).account(body)),
+    importHfPlan: defineRoute(ROUTES.importHfPlan, ({ body }) => (hub ?? noHub()).plan(body)),
+    outdated: defineRoute(ROUTES.outdated, ({ body }) => (hub ?? noHub()).outdated(body)),
+    catalogSearch: defineRoute(ROUTES.catalogSearch, ({ query }) =>
+      (catalog ?? catalogIsOff()).search(query.q, query.names === undefined ? undefined : 'normalized')
+    ),
+    search: defineRoute(ROUTES.search, async ({ query }): Promise<SearchResult> => {
+      if (query.source !== 'catalog') return (hub ?? noHub()).search(query)
+      const { entries } = await (catalog ?? catalogIsOff()).search(query.q, 'normalized')
+      return { entries: [], catalog: entries }
+    }),
+    companions: defineRoute(ROUTES.companions, async ({ body }) => {
+      const { ref, ns, name, manifestDigest, manifest } = await resolver.resolveHere(body.ref)
+      return (hub ?? noHub()).companions({ ref, repo: { ns, name }, manifestDigest, manifest })
+    })
+  }
+}
+
+async function ensure({ ref, evict = false }: EnsureBody, deps: ImportRoutesDeps): Promise<Job> {
+  const job = await startEnsure(ref, deps, { mayEvict: evict })
+  const manifestDigest = job.manifest === undefined ? undefined : tryParseDigest(job.manifest)
+  if (manifestDigest !== undefined) deps.usage.note(manifestDigest)
+  return job
+}

@@ -1,0 +1,133 @@
+import { join } from 'node:path'
+import { isTerminal, type Job, type JobKind } from '@svc/client/protocol'
+import { listFolderIfPresent } from '@svc/internal-files'
+import { LRUCache } from 'lru-cache'
+import { DaemonError } from '../errors.ts'
+import type { Log } from '../library/log.ts'
+import { type RecordKind, StateRecords } from '../library/record.ts'
+import type { ReplacedFiles } from '../library/replace.ts'
+import { anything, oneOf, optional, text } from '../library/strict.ts'
+import type { JobRegistry } from './registry.ts'
+
+/** The routes whose requests are remembered. */
+const ROUTES = ['ensure', 'importLocal', 'importHf', 'importBt', 'importCatalog', 'importOci'] as const
+export type AskedRoute = (typeof ROUTES)[number]
+
+/** Starts the job of a request, which has been checked by the schema of its route. */
+export type Starters = { readonly [R in AskedRoute]: (body: never) => Promise<Job> }
+
+/** A request, and what its job said of itself. */
+interface AskedImport extends Pick<Job, 'ref' | 'as' | 'createdAt'> {
+  readonly route: AskedRoute
+  readonly body: unknown
+  readonly kind: JobKind
+}
+
+const RECORD: RecordKind<AskedImport> = {
+  folder: 'jobs',
+  shape: { route: oneOf(...ROUTES), body: anything, kind: text, ref: text, as: optional(text), createdAt: text },
+  decode: (asked) => asked,
+  encode: (asked) => asked
+}
+
+const FILE = /^[0-9a-f]{24}\.json$/
+/** Longer requests are not remembered: they list files, and are typed by no person. */
+const MAX_BODY_BYTES = 256 * 1024
+/** Requests of failed jobs that can be repeated by their id. */
+const MAX_FAILED = 1_000
+
+/**
+ * The requests of imports while their jobs run, below `state/jobs`: what a stop or a crash ended is listed after the next
+ * start, and can go on. A request that equals one whose job runs is answered with that job.
+ */
+export class AskedImports {
+  readonly #jobs: JobRegistry
+  readonly #records: StateRecords<AskedImport>
+  readonly #folder: string
+  readonly #log: Log
+  /** By the id of the job. */
+  readonly #open = new Map<string, AskedImport>()
+  readonly #failed = new LRUCache<string, AskedImport>({ max: MAX_FAILED })
+
+  constructor(jobs: JobRegistry, files: ReplacedFiles, { root, log }: { readonly root: string; readonly log: Log }) {
+    this.#jobs = jobs
+    this.#records = new StateRecords(root, files, RECORD)
+    this.#folder = join(root, 'state', RECORD.folder)
+    this.#log = log
+  }
+
+  /** Lists the jobs that the end of an earlier daemon interrupted. */
+  async recover(): Promise<void> {
+    for (const { name } of await listFolderIfPresent(this.#folder)) {
+      if (!FILE.test(name)) continue
+      const id = name.slice(0, -'.json'.length)
+      const asked = await this.#records.read(name).catch((error: unknown) => {
+        this.#log.warn({ err: error, job: id }, 'what an interrupted job was to do cannot be read')
+        return undefined
+      })
+      if (asked === undefined) continue
+      const { kind, ref, as, createdAt } = asked
+      this.#jobs.interrupted({ kind, ref, ...(as !== undefined && { as }) }, { id, createdAt })
+      this.#failed.set(id, asked)
+    }
+  }
+
+  /** Starts the job of a request, unless the same one runs. @throws as its starter */
+  async start<B>(route: AskedRoute, body: B, starter: (body: B) => Promise<Job>): Promise<Job> {
+    const same = JSON.stringify([route, body])
+    for (const [id, asked] of this.#open)
+      if (JSON.stringify([asked.route, asked.body]) === same) return this.#jobs.require(id)
+    const job = await starter(body)
+    if (isTerminal(job) || this.#open.has(job.id) || same.length > MAX_BODY_BYTES) return job
+    const { id, kind, ref, as, createdAt } = job
+    const asked: AskedImport = { route, body, kind: kind!, ref, ...(as !== undefined && { as }), createdAt }
+    this.#open.set(id, asked)
+    const isWritten = await this.#records.write(`${id}.json`, asked).then(
+      () => true,
+      (error: unknown) => {
+        // such as on a full disk, which the job itself will find out
+        this.#log.warn({ err: error, job: id }, 'a job is not remembered over a restart')
+        return false
+      }
+    )
+    void this.#watch(id, asked, isWritten)
+    return job
+  }
+
+  async #watch(id: string, asked: AskedImport, isWritten: boolean): Promise<void> {
+    const ended = await this.#jobs.over(id)
+    this.#open.delete(id)
+    // after a stop its record stays for the next start
+    if (this.#jobs.isStopped) return
+    if (ended.state === 'failed') this.#failed.set(id, asked)
+    if (isWritten) await this.#remove(id)
+  }
+
+  /**
+   * Repeats the request of a job that was interrupted or failed; verified bytes are kept, so that it goes on. The old job is
+   * forgotten. @throws DaemonError `E_NOT_FOUND`, `E_BAD_REQUEST`; as its starter
+   */
+  async resume(id: string, starters: Starters): Promise<Job> {
+    const before = this.#jobs.require(id)
+    if (!isTerminal(before)) return before
+    const asked = this.#failed.get(id)
+    if (asked === undefined)
+      throw new DaemonError('E_BAD_REQUEST', `the job ${id} is not an import that failed or was interrupted`)
+    const job = await this.start(asked.route, asked.body as never, starters[asked.route])
+    await this.forget(id)
+    return job
+  }
+
+  /** An interrupted job is no longer wanted. */
+  async forget(id: string): Promise<void> {
+    if (!this.#failed.delete(id)) return
+    await this.#remove(id)
+    this.#jobs.forget(id)
+  }
+
+  async #remove(id: string): Promise<void> {
+    await this.#records.remove(`${id}.json`).catch((error: unknown) => {
+      this.#log.warn({ err: error, job: id }, 'the record of a job cannot be removed')
+    })
+  }
+}
