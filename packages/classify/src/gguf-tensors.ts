@@ -67,6 +67,53 @@ export function ggufDefect(head: Uint8Array, sizeBytes: number): string | undefi
   return found === 'beyond' ? undefined : found?.defect
 }
 
+/** What a GGUF has beside its general key/values. */
+export interface GgufContents {
+  /** Numbers in its tensors. */
+  readonly parameters: number
+  /** Whether it has a chat template. */
+  readonly hasTemplate: boolean
+}
+
+/**
+ * Counts what the header of a GGUF lists; of one file, not of a split model. Undefined for what is no GGUF, and for a header of
+ * more than 32 MiB. @throws only what `readAt` throws
+ */
+export async function readGgufContents(readAt: ReadAt, sizeBytes: number): Promise<GgufContents | undefined> {
+  for (const stepBytes of STEPS) {
+    const head = await readAt(0, Math.min(sizeBytes, stepBytes))
+    if (!hasMagic(head)) return undefined
+    const walker = new GgufWalker(head, sizeBytes)
+    try {
+      readVersion(walker)
+      if (walker.version < 1 || walker.version > 3) return undefined
+      return contentsOf(walker)
+    } catch (error) {
+      if (error instanceof MalformedGguf) return undefined
+      if (error !== BEYOND) throw error
+    }
+  }
+  return undefined
+}
+
+function contentsOf(walker: GgufWalker): GgufContents {
+  const count = walker.count()
+  if (count > MAX_TENSORS) throw new MalformedGguf(`it lists ${count} tensors`)
+  let hasTemplate = false
+  for (let left = walker.count(); left > 0; left--) {
+    if (walker.key() === 'tokenizer.chat_template') hasTemplate = true
+    walker.value(walker.u32())
+  }
+  let parameters = 0
+  for (let i = 0; i < count; i++) {
+    walker.key()
+    parameters += elementsAt(walker, i)
+    walker.u32()
+    walker.u64()
+  }
+  return { parameters, hasTemplate }
+}
+
 /** `beyond` if the list of tensors goes on after the head. */
 function defectIn(head: Uint8Array, sizeBytes: number): { readonly defect: string } | 'beyond' | undefined {
   const walker = new GgufWalker(head, sizeBytes)
@@ -126,13 +173,19 @@ function readAlignment(walker: GgufWalker): number {
   return alignment
 }
 
-/** Offset and length of a tensor within the data. */
-function tensorAt(walker: GgufWalker, i: number, alignment: number): readonly [number, number] {
-  walker.key()
+/** The numbers of a tensor, whose dimensions come next. */
+function elementsAt(walker: GgufWalker, i: number): number {
   const dimensions = walker.u32()
   if (dimensions > MAX_DIMENSIONS) throw new MalformedGguf(`tensor ${i + 1} has ${dimensions} dimensions`)
   let elements = 1
   for (let left = dimensions; left > 0; left--) elements *= walker.count()
+  return elements
+}
+
+/** Offset and length of a tensor within the data. */
+function tensorAt(walker: GgufWalker, i: number, alignment: number): readonly [number, number] {
+  walker.key()
+  const elements = elementsAt(walker, i)
   const [perBlock, blockBytes] = BLOCKS.get(walker.u32()) ?? [1, 0]
   const offset = walker.u64()
   if (offset % alignment !== 0)

@@ -10,7 +10,7 @@ export {
   readGgufIdentity,
   walkGgufHead
 } from './gguf-identity.ts'
-export { ggufDefect } from './gguf-tensors.ts'
+export { type GgufContents, ggufDefect, readGgufContents } from './gguf-tensors.ts'
 export { globTest } from './globs.ts'
 export { readHeader } from './header.ts'
 export { detectLicence } from './licence.ts'

@@ -1,6 +1,7 @@
 import type { Job } from '@svc/client'
 import { CodedError } from '@svc/internal-errors'
 import { type Exit, exitOf } from './exit-codes.ts'
+import { formatBytes } from './format.ts'
 
 export interface CliErrorDetails {
   readonly code?: string
@@ -41,7 +42,8 @@ export const usage = (message: string, hint?: string): CliError => new CliError(
 const REGISTRY_LOGIN =
   'the daemon uses the logins of its own user: ~/.docker/config.json, or what DOCKER_CONFIG and REGISTRY_AUTH_FILE name in its environment'
 
-export function jobFailure({ kind, ref, error }: Pick<Job, 'kind' | 'ref' | 'error'>): CliError {
+export function jobFailure(job: Job): CliError {
+  const { kind, ref, error } = job
   if (error === undefined) return new CliError('failed', 'the job failed without a reason')
   const { code, message, candidates } = error
   const hint =
@@ -51,6 +53,13 @@ export function jobFailure({ kind, ref, error }: Pick<Job, 'kind' | 'ref' | 'err
         ? `svc pull ${ref.replace('svc:///', '')} --evict`
         : code === 'E_NOT_IMPORTABLE' && message.includes('"malformed"')
           ? '--force imports it all the same; it is not shared then'
-          : undefined
+          : keptHint(job)
   return new CliError(exitOf(code), message, { code, candidates, hint })
+}
+
+/** What a download has fetched before it failed, and how it goes on. */
+function keptHint({ id, kind, bytesDone = 0, bytesTotal = 0 }: Job): string | undefined {
+  const isDownload = kind === 'ensure' || kind === 'companions' || (kind?.startsWith('import-') && kind !== 'import-local')
+  if (!isDownload || bytesDone === 0) return undefined
+  return `${formatBytes(bytesDone)} of ${formatBytes(bytesTotal)} are kept: the same command goes on from there, or svc resume ${id.slice(0, 8)}`
 }

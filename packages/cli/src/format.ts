@@ -63,3 +63,13 @@ export const spokenAddress = (address: string): string =>
 
 /** `2026-01-31 09:05:00`, in local time. */
 export const formatTime = (at: string): string => new Date(at).toLocaleString('sv')
+
+/** Units of {@link shortCount}. */
+export const SCALES: Readonly<Record<string, number>> = { K: 1e3, M: 1e6, B: 1e9 }
+
+/** `7.6B`, `12.3M`, `950`. */
+export function shortCount(count: number): string {
+  for (const [unit, scale] of Object.entries(SCALES).reverse())
+    if (count >= scale) return `${(count / scale).toFixed(count < 100 * scale ? 1 : 0)}${unit}`
+  return `${count}`
+}

@@ -1,10 +1,10 @@
 import { statSync } from 'node:fs'
-import type { Status, SwarmStatus, TorrentStatus } from '@svc/client'
+import type { ShareResult, Status, SwarmStatus, TorrentStatus } from '@svc/client'
 import { parseRef } from '@svc/ref'
 import { CliError } from '../errors.ts'
 import { count, formatBytes, formatTime, shortDigest, spokenAddress } from '../format.ts'
 import { membersOf, type StoredMember } from '../models/models-here.ts'
-import { canonicalRef, shortRef } from '../models/reference.ts'
+import { refsOf, shortRef } from '../models/reference.ts'
 import { daemonLogPath } from '../service/background.ts'
 import type { Session } from '../session.ts'
 
@@ -105,12 +105,21 @@ async function requireGiven({ client }: Session, ref: string): Promise<void> {
   throw new CliError('usage', `${name} is not shared: ${withheld.reason.replaceAll('REF', name)}`, { hint })
 }
 
-/** `svc share REF`: announces the model and prints what the other side needs, obstacles first. */
+/** `svc share REF`: announces the model and prints what the other side needs, obstacles first; `ns/name` is all its quants. */
 export async function share(session: Session, text: string): Promise<void> {
-  const ref = await canonicalRef(session, text)
-  const shared = await session.client.joinShare(ref)
-  if (!shared.announced) await requireGiven(session, ref)
-  if (session.json) return session.document(shared)
+  const refs = await refsOf(session, [text])
+  const all = refs.length > 1
+  const documents: ShareResult[] = []
+  for (const ref of refs) {
+    const shared = await session.client.joinShare(ref)
+    if (!shared.announced) await requireGiven(session, ref)
+    documents.push(shared)
+    if (!session.json) printShare(session, ref, shared, all)
+  }
+  if (session.json) session.document(all ? { shares: documents } : documents[0]!)
+}
+
+function printShare(session: Session, ref: string, shared: ShareResult, isOneOfSeveral: boolean): void {
   if (shared.note !== undefined)
     session.note(shared.announced ? `careful: ${shared.note}` : `nobody can fetch it now: ${shared.note}`)
   const { ns, name, quant } = parseRef(ref)
@@ -118,7 +127,8 @@ export async function share(session: Session, text: string): Promise<void> {
   if (session.quiet) return session.print(command)
   if (shared.announced)
     session.print(`${shortRef(ref)} is shared now, from ${[...shared.peers, ...shared.webseeds].join(', ')}`)
-  session.print(`${shared.announced ? 'To' : 'Then, to'} fetch it, run this on another machine with svcd:`)
+  session.print(`${shared.announced ? 'To' : 'Then, to'} fetch it, run this on another machine with svc:`)
   session.print()
   session.print(`  ${command}`)
+  if (isOneOfSeveral) session.print()
 }

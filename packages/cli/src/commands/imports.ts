@@ -20,6 +20,7 @@ import { type ReplaceField, replacingOnlyIfTold, tellReplaced } from '../questio
 import { settleOwnModels, tellShared, tellSharingOnce } from '../questions/sharing.ts'
 import type { Session } from '../session.ts'
 import { sayingWhatWaits } from '../slow-answer.ts'
+import { importPublished, tryParseWebAddress } from './published.ts'
 
 export interface ImportOptions {
   readonly as?: string
@@ -140,6 +141,8 @@ export async function importSource(session: Session, text: string, options: HfOp
   if (existsSync(resolve(session.terminal.cwd, text))) return importLocal(session, [text], options)
   refuseOllamaAddress(text)
   if (tryParseHubSource(text) !== undefined) return importByName(session, text, options)
+  const address = tryParseWebAddress(text)
+  if (address !== undefined) return importPublished(session, address, options)
   throw neitherHereNorThere(text)
 }
 
@@ -264,10 +267,16 @@ function printPlan(session: Session, plan: ImportPlan): void {
   session.print(`${plan.repo} at ${plan.commit}, as ${plan.as}`)
   if (!session.quiet) {
     const rows = plan.files.map((file) => [
-      `  ${file.action}`,
+      // in no manifest, and beside the model all the same
+      `  ${file.companion === true && file.action === 'skip' ? 'keep' : file.action}`,
       formatBytes(file.size),
       file.name,
-      [file.kind, file.quant, file.reason, renamed(file.name, file.upstream)]
+      [
+        file.kind,
+        file.quant,
+        file.companion === true ? 'companion' : file.reason,
+        renamed(file.name, file.upstream)
+      ]
         .filter((text) => text !== undefined)
         .join(', ')
     ])
@@ -276,7 +285,13 @@ function printPlan(session: Session, plan: ImportPlan): void {
   }
   session.print(`fetch   ${count(totals.fetchFiles, 'file')}, ${formatBytes(totals.fetchBytes)}`)
   session.print(`store   ${count(totals.storeFiles, 'file')}, ${formatBytes(totals.storeBytes)}`)
-  session.print(`skip    ${count(totals.skipFiles, 'file')}, ${formatBytes(totals.skipBytes)}`)
+  // the contract counts companions as skipped
+  const kept = plan.files.filter(({ action, companion }) => companion === true && action === 'skip')
+  const keptBytes = kept.reduce((sum, { size }) => sum + size, 0)
+  if (kept.length > 0) session.print(`keep    ${count(kept.length, 'file')}, ${formatBytes(keptBytes)}, as companions`)
+  session.print(
+    `skip    ${count(totals.skipFiles - kept.length, 'file')}, ${formatBytes(totals.skipBytes - keptBytes)}`
+  )
   session.print(`quants  ${plan.quants.join(', ') || 'none'}`)
   session.print(`license ${plan.license ?? 'none found'}`)
   for (const warning of plan.warnings) session.note(`warning: ${warning}`)

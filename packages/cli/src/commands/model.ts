@@ -2,10 +2,11 @@ import type { OpenCompanions, OpenFile, OpenResult } from '@svc/client'
 import { formatShortRef, parseRef } from '@svc/ref'
 import { componentOf } from '@svc/view'
 import { usage } from '../errors.ts'
-import { count, formatBytes, shortDigest } from '../format.ts'
+import { count, formatBytes, shortCount, shortDigest } from '../format.ts'
 import { jsonDocument, readManifestBlob } from '../models/documents.ts'
 import { membersOf, repositoryIn } from '../models/models-here.ts'
 import { asRepo, canonicalRef, fullName, shortRef } from '../models/reference.ts'
+import { weightsFacts } from '../models/weights-facts.ts'
 import type { Session } from '../session.ts'
 import { showRepo } from './inventory.ts'
 
@@ -69,11 +70,14 @@ async function modelFacts({ client }: Session, result: OpenResult): Promise<stri
   const config = files.find(({ kind }) => kind === 'config')
   const read = config && (await jsonDocument(client, config.digest).catch(() => undefined))
   const { family, contextLength } = (read ?? {}) as { readonly family?: string; readonly contextLength?: number }
-  const template = files.find(({ kind }) => kind === 'chat-template')
+  const { parameters, templateIn } = await weightsFacts(files.filter(isWeights))
+  const file = files.find(({ kind }) => kind === 'chat-template')?.name
+  const template = file ?? (templateIn === undefined ? undefined : `in ${templateIn}`)
   return [
     ...(family === undefined ? [] : [['  architecture', family]]),
+    ...(parameters === undefined ? [] : [['  parameters', shortCount(parameters)]]),
     ...(contextLength === undefined ? [] : [['  context', count(contextLength, 'token')]]),
-    ...(template === undefined ? [] : [['  template', template.name!]])
+    ...(template === undefined ? [] : [['  template', template]])
   ]
 }
 

@@ -1,6 +1,6 @@
 import { ClientError, type HubEntry, type SearchQuery } from '@svc/client'
 import { CliError, usage } from '../errors.ts'
-import { formatSince } from '../format.ts'
+import { formatSince, SCALES, shortCount } from '../format.ts'
 import { membersOf } from '../models/models-here.ts'
 import type { Session } from '../session.ts'
 import { sayingWhatWaits } from '../slow-answer.ts'
@@ -109,8 +109,6 @@ async function reposHere({ client }: Session): Promise<ReadonlySet<string>> {
 }
 
 const SIZE = /^(?:(\d+(?:\.\d+)?)([KMB]))?-(?:(\d+(?:\.\d+)?)([KMB]))?$/i
-const SCALES: Readonly<Record<string, number>> = { K: 1e3, M: 1e6, B: 1e9 }
-
 /** `1B-8B`, `-8B`, `70B-`: parameters. @throws CliError */
 function sizeOf(text: string | undefined): Pick<SearchQuery, 'minParameters' | 'maxParameters'> {
   if (text === undefined) return {}
@@ -121,11 +119,4 @@ function sizeOf(text: string | undefined): Pick<SearchQuery, 'minParameters' | '
   const [least, most] = [min && count(min, minUnit), max && count(max, maxUnit)]
   if (least && most && least > most) throw usage(`the range "${text}" begins above its end`)
   return { ...(least && { minParameters: `${least}` }), ...(most && { maxParameters: `${most}` }) }
-}
-
-/** `7.6B`, `12.3M`, `950`. */
-function shortCount(count: number): string {
-  for (const [unit, scale] of Object.entries(SCALES).reverse())
-    if (count >= scale) return `${(count / scale).toFixed(count < 100 * scale ? 1 : 0)}${unit}`
-  return `${count}`
 }

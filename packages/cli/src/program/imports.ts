@@ -30,7 +30,7 @@ export function addImportCommands({ add, group, run }: CommandTools): void {
   const importSource = run('imports', 'importSource')
   const asTheyAre = (command: Command): Command => command.addOption(OPAQUE).addOption(ALLOW_PICKLE)
   ofHub(asTheyAre(ofEach(imports)))
-    .argument('[source]', 'org/name:quant, a URL of the hub, or a path')
+    .argument('[source]', 'org/name:quant, a URL of the hub, the address of what svc publish wrote, or a path')
     .action((source: string | undefined, options, command: Command) =>
       source === undefined ? command.help() : importSource(source, options, command)
     )

@@ -16,6 +16,10 @@ export interface AmbiguousImport {
   readonly table: readonly string[]
   /** The command that imports everything. */
   readonly all: string
+  /** What the names are. Default: quants. */
+  readonly kind?: string
+  /** Default: the command with one of the names. */
+  readonly example?: string
 }
 
 /**
@@ -24,11 +28,11 @@ export interface AmbiguousImport {
  */
 export async function chooseQuants(
   session: Session,
-  { what, command, names, recommended, table, all }: AmbiguousImport
+  { what, command, names, recommended, table, all, kind = 'quants', ...given }: AmbiguousImport
 ): Promise<readonly string[] | undefined> {
   // the usual choice, and the default of runtimes that choose on their own
-  const example = `${command} ${what}:${names.includes('q4_k_m') ? 'q4_k_m' : names[0]}`
-  const several = `${what} has ${names.length} quants`
+  const { example = `${command} ${what}:${names.includes('q4_k_m') ? 'q4_k_m' : names[0]}` } = given
+  const several = `${what} has ${names.length} ${kind}`
   if (!session.json) for (const line of table) session.terminal.stderr.line(line)
   if (!canAsk(session))
     throw new CliError('usage', `${several}; name those that you want`, {
@@ -47,7 +51,7 @@ export async function chooseQuants(
       const meant = words.map((word) => nameMeant(word, names))
       const unclear = words.filter((_, i) => meant[i] === undefined)
       if (unclear.length === 0) return [...new Set(meant as string[])]
-      question = `${unclear.join(', ')}: no such quant, or several match; the table has numbers and names. Which? `
+      question = `${unclear.join(', ')}: not there, or several match; the table has numbers and names. Which? `
     }
   })
 }
