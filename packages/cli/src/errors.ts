@@ -59,7 +59,8 @@ export function jobFailure(job: Job): CliError {
 
 /** What a download has fetched before it failed, and how it goes on. */
 function keptHint({ id, kind, bytesDone = 0, bytesTotal = 0 }: Job): string | undefined {
-  const isDownload = kind === 'ensure' || kind === 'companions' || (kind?.startsWith('import-') && kind !== 'import-local')
+  const isDownload =
+    kind === 'ensure' || kind === 'companions' || (kind?.startsWith('import-') && kind !== 'import-local')
   if (!isDownload || bytesDone === 0) return undefined
   return `${formatBytes(bytesDone)} of ${formatBytes(bytesTotal)} are kept: the same command goes on from there, or svc resume ${id.slice(0, 8)}`
 }

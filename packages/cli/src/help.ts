@@ -201,7 +201,13 @@ const MORE: Readonly<Record<string, More>> = {
       ['svc jobs --follow', 'follow the newest running job']
     ]
   },
-  resume: { text: 'Bytes that were verified are not fetched again.', examples: [['svc resume', 'everything that was interrupted'], ['svc resume 3579b0e8', 'one job']] },
+  resume: {
+    text: 'Bytes that were verified are not fetched again.',
+    examples: [
+      ['svc resume', 'everything that was interrupted'],
+      ['svc resume 3579b0e8', 'one job']
+    ]
+  },
   cancel: { examples: [['svc cancel 3579b0e8', '']] },
   share: {
     text: 'Announces the model at once. The printed command works on any machine that can reach this one and runs svcd.',

@@ -38,7 +38,7 @@ it('--dry-run shows what would happen, and fetches no weights', async () => {
   expect(plain.code).toBe(0)
   expect(plain.stdout).toMatch(new RegExp(`^some-org/small.model at ${second}|${REPO} at ${second}`))
   expect(plain.stdout).toMatch(/^ +store +.* small-q8_0\.gguf +weights\.gguf, q8_0$/m)
-  expect(plain.stdout).toMatch(/^ +skip +.* README\.md +/m)
+  expect(plain.stdout).toMatch(/^ +keep +.* README\.md +companion$/m)
   expect(plain.stdout).toMatch(/^quants +q4_0, q8_0$/m)
   const json = await daemon.svc('import', 'hf', REPO, '--dry-run', '--revision', first, '--json')
   expect(JSON.parse(json.stdout)).toMatchObject({ commit: first, as: 'some-org/small.model', quants: ['q8_0'] })

@@ -72,7 +72,9 @@ test('svc cancel --discard forgets an interrupted import, and frees what it has 
 
 test('a failed import is tried again by its id; an error says what is kept', async () => {
   const { daemon, hub } = await slowHub()
-  hub.setFaults(scriptedFaults([{ stage: 'cdn', path: 'tiny-q8_0.gguf', fault: { kind: 'status', status: 404 }, times: 100 }]))
+  hub.setFaults(
+    scriptedFaults([{ stage: 'cdn', path: 'tiny-q8_0.gguf', fault: { kind: 'status', status: 404 }, times: 100 }])
+  )
   const failed = await daemon.svc('import', 'acme/tiny', '--all')
   expect(failed.code).not.toBe(0)
   const [job] = await jobs(daemon)

@@ -62,7 +62,7 @@ it('a name that another model has is not taken unasked', async () => {
   for (const [from, to, code] of [
     ['me/none', 'me/new', 3],
     ['me/other', 'me/other', 2],
-    ['me/other', 'any/new', 2],
+    ['me/other', 'library/new', 2],
     ['me/other:q8_0', 'me/new:q4_0', 2],
     ['me/other:q4_k_m', 'me/new', 3]
   ] as const)

@@ -151,7 +151,7 @@ export interface Client {
   /** Cancels a view that is being made; an earlier one at its place stays. */
   removeView(body: RemoveViewBody, options?: CallOptions): Promise<RemovedView>
   job(id: string, options?: CallOptions): Promise<Job>
-  /** Newest first. */
+  /** Newest first, then what an earlier daemon left unfinished, with `interrupted`. */
   jobs(options?: CallOptions): Promise<readonly Job[]>
   /**
    * Cancels a job and returns its last snapshot when it has ended: `failed` with `E_ABORTED`. Verified data is kept for
@@ -272,10 +272,12 @@ export function createClient(options: ClientOptions = {}): Client {
     views: async (call) => (await get<ViewList>('views', call)).views,
     removeView: (body, call) => post('removeView', body, call),
     job: (id, call) => get('job', call, encodeURIComponent(id)),
-    resumeJob: (id, call) =>
-      transport.json({ ...exchange('resumeJob', call), path: `/v1/jobs/${encodeURIComponent(id)}/resume` }),
+    resumeJob: (id, call) => get('resumeJob', call, encodeURIComponent(id)),
     cancelJob: (id, call) => get('cancelJob', call, encodeURIComponent(id)),
-    jobs: async (call) => (await get<JobList>('jobs', call)).jobs,
+    jobs: async (call) => {
+      const { jobs, interrupted = [] } = await get<JobList>('jobs', call)
+      return [...jobs, ...interrupted]
+    },
     watchJob: (job, watch) => watchJob(job, poll, { ...watch, signal: signalOf(watch) }),
     waitJob: async (job, watch) => {
       let last: Job | undefined

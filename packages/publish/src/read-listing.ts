@@ -1,5 +1,5 @@
 import { systemClock, within } from '@svc/internal-clock'
-import { HttpClient } from '@svc/internal-http'
+import { HttpClient, type Response } from '@svc/internal-http'
 import { policyFrom } from '@svc/internal-net'
 import { PublishError } from './errors.ts'
 import { urlOf } from './key.ts'
@@ -21,11 +21,13 @@ export async function readListing(address: string, signal?: AbortSignal): Promis
   try {
     const listing = await within(systemClock, TIMEOUT_MS, signal, async (stop) => {
       const hop = async (next: URL) => ({ headers: {}, policy: await policyOf(next) })
-      const answer = await http.follow(url, { signal: stop, redirects: MAX_REDIRECTS, hop })
+      const answer = (await http.follow(url, { signal: stop, redirects: MAX_REDIRECTS, hop })) as Response
       try {
-        if (answer.status === 404) throw new PublishError('E_NOT_FOUND', `${base} has no ${LISTING_KEY}, which svc publish writes`)
+        if (answer.status === 404)
+          throw new PublishError('E_NOT_FOUND', `${base} has no ${LISTING_KEY}, which svc publish writes`)
         if (answer.status === 401 || answer.status === 403) throw new PublishError('E_DENIED', `${url} may not be read`)
-        if (answer.status !== 200) throw new PublishError('E_UNAVAILABLE', `${url}: the server answered ${answer.status}`)
+        if (answer.status !== 200)
+          throw new PublishError('E_UNAVAILABLE', `${url}: the server answered ${answer.status}`)
         return parseListing(await answer.bytes(MAX_LISTING_BYTES), base.href)
       } finally {
         answer.destroy()

@@ -271,12 +271,7 @@ function printPlan(session: Session, plan: ImportPlan): void {
       `  ${file.companion === true && file.action === 'skip' ? 'keep' : file.action}`,
       formatBytes(file.size),
       file.name,
-      [
-        file.kind,
-        file.quant,
-        file.companion === true ? 'companion' : file.reason,
-        renamed(file.name, file.upstream)
-      ]
+      [file.kind, file.quant, file.companion === true ? 'companion' : file.reason, renamed(file.name, file.upstream)]
         .filter((text) => text !== undefined)
         .join(', ')
     ])

@@ -20,8 +20,7 @@ export async function jobs(
   options: { readonly follow?: boolean }
 ): Promise<void> {
   if (id === undefined && options.follow !== true) return listJobs(session)
-  const job =
-    id === undefined ? await newestRunning(session) : await aboutJob(session, id, (each) => session.client.job(each))
+  const job = id === undefined ? await newestRunning(session) : await jobNamed(session, id)
   if (options.follow === true && !isTerminal(job)) {
     const warned = new Set<string>()
     return finishJob(session, await follow(session, job, { warned }), warned)
@@ -37,7 +36,7 @@ export interface CancelOptions {
 
 /** `svc cancel ID [--discard]`; a job that has already ended is unchanged, and the output says so. */
 export async function cancel(session: Session, id: string, { discard = false }: CancelOptions): Promise<void> {
-  const job = await aboutJob(session, id, (each) => session.client.cancelJob(each))
+  const job = await session.client.cancelJob((await jobNamed(session, id)).id)
   if (!session.json) {
     session.print(job.id)
     const kept = discard ? '' : '; verified data is kept for the next attempt'
@@ -57,7 +56,7 @@ export async function resume(session: Session, id: string | undefined): Promise<
   const found =
     id === undefined
       ? (await client.jobs()).filter(({ interrupted }) => interrupted === true)
-      : [await aboutJob(session, id, (each) => client.job(each))]
+      : [await jobNamed(session, id)]
   if (found.length === 0) return session.note('no job was interrupted')
   for (const job of found) {
     const warned = new Set<string>()
@@ -65,15 +64,15 @@ export async function resume(session: Session, id: string | undefined): Promise<
   }
 }
 
-/** Calls the API with a job's id, which may be abbreviated as long as it is unique. */
-async function aboutJob(session: Session, text: string, call: (id: string) => Promise<Job>): Promise<Job> {
+/** The job of an id, which may be abbreviated as long as it is unique. @throws ClientError `E_NOT_FOUND` */
+async function jobNamed({ client }: Session, text: string): Promise<Job> {
   try {
-    return await call(text)
+    return await client.job(text)
   } catch (error) {
     if (!(error instanceof ClientError) || error.code !== 'E_NOT_FOUND' || !/^[0-9a-f]{4,}$/.test(text)) throw error
-    const [found, ...others] = (await session.client.jobs()).filter(({ id }) => id.startsWith(text))
+    const [found, ...others] = (await client.jobs()).filter(({ id }) => id.startsWith(text))
     if (found === undefined || others.length > 0) throw error
-    return call(found.id)
+    return found
   }
 }
 
@@ -107,7 +106,13 @@ async function listJobs(session: Session): Promise<void> {
 const kindOf = ({ kind, dryRun }: Job): string => (dryRun === true ? `${kind} --dry-run` : kind)
 
 const stateOf = ({ state, error, interrupted }: Job): string =>
-  interrupted === true ? 'interrupted' : error === undefined ? state : error.code === 'E_ABORTED' ? 'cancelled' : `${state} (${error.code})`
+  interrupted === true
+    ? 'interrupted'
+    : error === undefined
+      ? state
+      : error.code === 'E_ABORTED'
+        ? 'cancelled'
+        : `${state} (${error.code})`
 
 function amount(job: Job): string {
   const files = job.filesTotal === undefined ? '' : `${job.filesDone ?? 0} of ${count(job.filesTotal, 'file')}`

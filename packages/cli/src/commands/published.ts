@@ -15,7 +15,9 @@ export interface PublishedOptions extends ImportOptions {
 const ADDRESS = /^(https?:\/\/[^#]+?)(?:#(.*))?$/i
 
 /** A web address that is none of the hub's; undefined for anything else. */
-export function tryParseWebAddress(text: string): { readonly url: string; readonly ref: string | undefined } | undefined {
+export function tryParseWebAddress(
+  text: string
+): { readonly url: string; readonly ref: string | undefined } | undefined {
   const [, url, ref] = ADDRESS.exec(text) ?? []
   return url === undefined || !URL.canParse(url) ? undefined : { url, ref: ref || undefined }
 }
@@ -34,7 +36,10 @@ export async function importPublished(
     })
   const chosen = options.all === true || named.length === 1 ? named : await choose(session, url, named)
   if (chosen.length > 1 && options.as !== undefined && new Set(chosen.map(repoOf)).size > 1)
-    throw usage('--as is one name, and these are several models', `svc import ${url}#${nameOf(chosen[0]!)} --as ns/name`)
+    throw usage(
+      '--as is one name, and these are several models',
+      `svc import ${url}#${nameOf(chosen[0]!)} --as ns/name`
+    )
   for (const model of chosen) await importOne(session, model, listing.url, options)
 }
 

@@ -26,7 +26,8 @@ async function rename(
 ): Promise<void> {
   const full = await fullName(session, typed)
   const repo = asRepo(full)
-  const { ns, name, quant, tag } = repo === undefined ? await resolved(session, full) : { ...inParts(repo), quant: undefined, tag: undefined }
+  const { ns, name, quant, tag } =
+    repo === undefined ? await resolved(session, full) : { ...inParts(repo), quant: undefined, tag: undefined }
   if (tag !== undefined || (repo === undefined && quant === undefined))
     throw usage(`"${typed}" is one version of a model`, `svc tag ${ns}/${name}:${tag ?? 'TAG'} gives versions names`)
   const as = newName(to, ns, quant)
@@ -40,8 +41,13 @@ async function rename(
     })
   if (session.json) return session.document({ from: body.from, ...done, moved: move })
   for (const each of done.quants) session.print(`${done.as}:${each}`)
-  const tags = done.tags.length === 0 ? '' : `, with its ${done.tags.length === 1 ? 'tag' : 'tags'} ${done.tags.join(', ')}`
-  session.note(move ? `${body.from} has the name ${done.as} now${tags}` : `${done.as} is a second name of ${body.from}${tags}; it takes no space`)
+  const tags =
+    done.tags.length === 0 ? '' : `, with its ${done.tags.length === 1 ? 'tag' : 'tags'} ${done.tags.join(', ')}`
+  session.note(
+    move
+      ? `${body.from} has the name ${done.as} now${tags}`
+      : `${done.as} is a second name of ${body.from}${tags}; it takes no space`
+  )
 }
 
 const inParts = (repo: string): { readonly ns: string; readonly name: string } => {

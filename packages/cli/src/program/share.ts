@@ -2,7 +2,10 @@ import { Argument } from 'commander'
 import { type CommandTools, DAEMON, IMAGE, list, PLAIN_HTTP, WITHHELD } from './tools.ts'
 
 export function addShareCommands({ add, group, run, runAtOnce }: CommandTools): void {
-  add('share <ref>', 'share a model now, and print the command for another machine; with ns/name all its quants').action(run('daemon', 'share'))
+  add(
+    'share <ref>',
+    'share a model now, and print the command for another machine; with ns/name all its quants'
+  ).action(run('daemon', 'share'))
   add('seed', 'show whether models are shared with others, or turn sharing on or off')
     .addArgument(new Argument('[switch]', 'takes effect now and is saved in the configuration').choices(['on', 'off']))
     .addOption(DAEMON)

@@ -110,7 +110,7 @@ export const JobSchema = named('Job', {
   target: Type.Optional(text('on verify: the resolved digest, or `all`')),
   dryRun: Type.Optional(flag('true on gc jobs that only count')),
   interrupted: Type.Optional(
-    flag('true on an import that an earlier daemon left unfinished: `POST /v1/jobs/{id}/resume` goes on (additive)')
+    flag('true on an import that an earlier daemon left unfinished: `PUT /v1/jobs/{id}` goes on (additive)')
   ),
   filesDone: Type.Optional(count()),
   filesTotal: Type.Optional(count()),
@@ -134,5 +134,10 @@ export const JobSchema = named('Job', {
 export type Job = Type.Static<typeof JobSchema>
 
 /** Newest first (spec job.11). */
-export const JobListSchema = named('JobList', { jobs: Type.Array(JobSchema) })
+export const JobListSchema = named('JobList', {
+  jobs: Type.Array(JobSchema),
+  interrupted: Type.Optional(
+    listOf(JobSchema, 'imports that an earlier daemon left unfinished, newest first; absent without any (additive)')
+  )
+})
 export type JobList = Type.Static<typeof JobListSchema>

@@ -8,7 +8,7 @@ export const PATHS = {
   ensure: { method: 'POST', path: '/v1/ensure' },
   job: { method: 'GET', path: '/v1/jobs/{id}' },
   jobs: { method: 'GET', path: '/v1/jobs' },
-  resumeJob: { method: 'POST', path: '/v1/jobs/{id}/resume' },
+  resumeJob: { method: 'PUT', path: '/v1/jobs/{id}' },
   cancelJob: { method: 'DELETE', path: '/v1/jobs/{id}' },
   blob: { method: 'GET', path: '/v1/blob/{digest}' },
   blobHead: { method: 'HEAD', path: '/v1/blob/{digest}' },

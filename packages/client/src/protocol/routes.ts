@@ -26,6 +26,7 @@ import type { ErrorCode } from './error-codes.ts'
 import { RefSchema } from './fields.ts'
 import { InventorySchema, TagEntrySchema } from './inventory.ts'
 import { JobListSchema, JobSchema } from './job.ts'
+import { NameBodySchema, NamedModelSchema } from './naming.ts'
 import { MAX_ADOPT_BODY_BYTES, type Method, PATHS, type RouteId } from './paths.ts'
 import { AdoptPlanSchema, CatalogSearchSchema, ImportPlanSchema } from './plan.ts'
 import { PinResultSchema, PrivateResultSchema, RemovedModelSchema } from './removal.ts'
@@ -40,7 +41,6 @@ import {
   StatusSchema,
   UploadLimitResultSchema
 } from './status.ts'
-import { NameBodySchema, NamedModelSchema } from './naming.ts'
 import { TagBodySchema, TagListSchema } from './tag.ts'
 import { RemovedViewSchema, RemoveViewBodySchema, ViewBodySchema, ViewListSchema, ViewSchema } from './view.ts'
 import { WhyResultSchema } from './why.ts'

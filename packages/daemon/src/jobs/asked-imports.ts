@@ -38,7 +38,7 @@ const MAX_FAILED = 1_000
 
 /**
  * The requests of imports while their jobs run, below `state/jobs`: what a stop or a crash ended is listed after the next
- * start, and can go on. A request that equals one whose job runs is answered with that job.
+ * start, beside the jobs, and can go on. A request that equals one whose job runs is answered with that job.
  */
 export class AskedImports {
   readonly #jobs: JobRegistry
@@ -48,6 +48,8 @@ export class AskedImports {
   /** By the id of the job. */
   readonly #open = new Map<string, AskedImport>()
   readonly #failed = new LRUCache<string, AskedImport>({ max: MAX_FAILED })
+  /** Of earlier daemons. */
+  readonly #interrupted = new Map<string, AskedImport>()
 
   constructor(jobs: JobRegistry, files: ReplacedFiles, { root, log }: { readonly root: string; readonly log: Log }) {
     this.#jobs = jobs
@@ -66,10 +68,19 @@ export class AskedImports {
         return undefined
       })
       if (asked === undefined) continue
-      const { kind, ref, as, createdAt } = asked
-      this.#jobs.interrupted({ kind, ref, ...(as !== undefined && { as }) }, { id, createdAt })
-      this.#failed.set(id, asked)
+      this.#interrupted.set(id, asked)
     }
+  }
+
+  /** What earlier daemons left unfinished, newest first. */
+  interrupted(): Job[] {
+    return [...this.#interrupted]
+      .map(([id, { kind, ref, as, createdAt }]): Job => {
+        const message = `the daemon ended while this job was under way; svc resume ${id} goes on: verified bytes are kept`
+        const error = { code: 'E_ABORTED', message } as const
+        return { id, kind, ref, ...(as !== undefined && { as }), state: 'failed', createdAt, interrupted: true, error }
+      })
+      .sort((a, b) => (a.createdAt > b.createdAt ? -1 : 1))
   }
 
   /** Starts the job of a request, unless the same one runs. @throws as its starter */
@@ -104,13 +115,14 @@ export class AskedImports {
   }
 
   /**
-   * Repeats the request of a job that was interrupted or failed; verified bytes are kept, so that it goes on. The old job is
-   * forgotten. @throws DaemonError `E_NOT_FOUND`, `E_BAD_REQUEST`; as its starter
+   * Repeats the request of a job that was interrupted or failed; verified bytes are kept, so that it goes on.
+   * @throws DaemonError `E_NOT_FOUND`, `E_BAD_REQUEST`; as its starter
    */
   async resume(id: string, starters: Starters): Promise<Job> {
-    const before = this.#jobs.require(id)
-    if (!isTerminal(before)) return before
-    const asked = this.#failed.get(id)
+    const interrupted = this.#interrupted.get(id)
+    const before = interrupted === undefined ? this.#jobs.require(id) : undefined
+    if (before !== undefined && !isTerminal(before)) return before
+    const asked = interrupted ?? this.#failed.get(id)
     if (asked === undefined)
       throw new DaemonError('E_BAD_REQUEST', `the job ${id} is not an import that failed or was interrupted`)
     const job = await this.start(asked.route, asked.body as never, starters[asked.route])
@@ -118,11 +130,11 @@ export class AskedImports {
     return job
   }
 
-  /** An interrupted job is no longer wanted. */
-  async forget(id: string): Promise<void> {
-    if (!this.#failed.delete(id)) return
-    await this.#remove(id)
-    this.#jobs.forget(id)
+  /** An interrupted job is no longer wanted. @returns what it was; undefined for any other */
+  async forget(id: string): Promise<Job | undefined> {
+    const job = this.interrupted().find((each) => each.id === id)
+    if (this.#interrupted.delete(id)) await this.#remove(id)
+    return job
   }
 
   async #remove(id: string): Promise<void> {

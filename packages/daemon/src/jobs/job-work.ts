@@ -31,8 +31,6 @@ export interface JobOutcome {
   readonly verify?: VerifyReport
   /** Ends the job as `failed` with this error; the other fields are kept. */
   readonly error?: ErrorBody
-  /** Whether an earlier daemon ended while the job was under way. */
-  readonly interrupted?: true
 }
 
 /** Aborted when the job is cancelled or the daemon stops: the job then fails with the reason, `E_ABORTED`. */

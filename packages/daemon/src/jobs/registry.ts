@@ -1,4 +1,4 @@
-import { isTerminal, type Job } from '@svc/client/protocol'
+import type { Job } from '@svc/client/protocol'
 import { type Clock, systemClock } from '@svc/internal-clock'
 import { DaemonError } from '../errors.ts'
 import type { RunningWork, WorkProgress } from '../operations/work.ts'
@@ -113,20 +113,6 @@ export class JobRegistry implements RunningWork {
     return job.snapshot
   }
 
-  /** Adds a job of an earlier daemon, which ended while it was under way. */
-  interrupted(start: JobStart, known: Pick<Job, 'id' | 'createdAt'>): Job {
-    const job = this.#add(start, known)
-    const message = `the daemon ended while this job was under way; svc resume ${known.id} goes on: verified bytes are kept`
-    this.#end(job, { error: { code: 'E_ABORTED', message }, interrupted: true })
-    return job.snapshot
-  }
-
-  /** A job that has ended is no longer listed. */
-  forget(id: string): void {
-    const job = this.#jobs.get(id)?.job
-    if (job !== undefined && isTerminal(job.snapshot)) this.#jobs.delete(id)
-  }
-
   /** Whether all jobs were ended because the daemon stops. */
   get isStopped(): boolean {
     return this.#stopped !== undefined
@@ -193,8 +179,8 @@ export class JobRegistry implements RunningWork {
     )
   }
 
-  #add(start: JobStart, known?: Pick<Job, 'id' | 'createdAt'>): TrackedJob {
-    const job = new TrackedJob(start, this.#clock, known)
+  #add(start: JobStart): TrackedJob {
+    const job = new TrackedJob(start, this.#clock)
     this.#jobs.set(job.id, { job, serial: ++this.#serial })
     this.#open.set(job, Promise.resolve())
     this.#openFiles += job.listedFiles
@@ -224,7 +210,7 @@ export class JobRegistry implements RunningWork {
     this.#ended[outcome.error === undefined ? 'done' : 'failed']++
     this.#open.delete(job)
     this.#openFiles -= job.listedFiles
-    const newest = ({ id }: TrackedJob): boolean => (this.#jobs.get(id)?.serial ?? 0) > this.#serial - KEPT_JOBS
+    const newest = ({ id }: TrackedJob): boolean => this.#jobs.get(id)!.serial > this.#serial - KEPT_JOBS
     for (const dropped of this.#retention.keep(job, newest)) this.#jobs.delete(dropped.id)
     if (outcome.error === undefined) this.#onDone?.(job.snapshot)
   }

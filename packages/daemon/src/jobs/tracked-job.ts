@@ -21,7 +21,7 @@ const LIVE_ONLY = {
  * job.10). A terminal state is final, even if progress is still reported.
  */
 export class TrackedJob {
-  readonly id: string
+  readonly id: string = randomBytes(12).toString('hex')
   /** Files whose listing it holds in memory while it is open. */
   readonly listedFiles: number
   readonly lane: JobStart['kind'] | 'demand'
@@ -29,13 +29,7 @@ export class TrackedJob {
   readonly #cancel = new AbortController()
   #snapshot: Job
 
-  /** `known`: of a job that an earlier daemon accepted. */
-  constructor(
-    { kind, ref, as, target, manifest, dryRun, filesTotal, bytesTotal, lane }: JobStart,
-    clock: Clock,
-    known?: Pick<Job, 'id' | 'createdAt'>
-  ) {
-    this.id = known?.id ?? randomBytes(12).toString('hex')
+  constructor({ kind, ref, as, target, manifest, dryRun, filesTotal, bytesTotal, lane }: JobStart, clock: Clock) {
     this.#clock = clock
     this.listedFiles = filesTotal ?? 0
     this.lane = lane ?? kind
@@ -43,7 +37,7 @@ export class TrackedJob {
       id: this.id,
       ref,
       state: 'waiting',
-      createdAt: known?.createdAt ?? timestampOf(clock),
+      createdAt: timestampOf(clock),
       kind,
       ...(as !== undefined && { as }),
       ...(target !== undefined && { target }),
@@ -81,7 +75,7 @@ export class TrackedJob {
   }
 
   /** The only place where a job ends. */
-  end({ error, result, verify, manifest, interrupted }: JobOutcome): void {
+  end({ error, result, verify, manifest }: JobOutcome): void {
     this.#patch({
       state: error === undefined ? 'done' : 'failed',
       finishedAt: timestampOf(this.#clock),
@@ -89,7 +83,6 @@ export class TrackedJob {
       ...(manifest !== undefined && { manifest }),
       ...(result !== undefined && { result: result as Job['result'] }),
       ...(verify !== undefined && { verify }),
-      ...(interrupted === true && { interrupted }),
       ...(error !== undefined && { error })
     })
   }

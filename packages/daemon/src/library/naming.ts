@@ -1,5 +1,5 @@
 import { withLease } from '@svc/cas'
-import { type IndexMember, mergeIndex, type ModelIndex } from '@svc/manifest'
+import { type IndexMember, type ModelIndex, mergeIndex } from '@svc/manifest'
 import { formatRepoId, type RepoId, type Sha256Digest } from '@svc/ref'
 import { LibraryError } from './library-error.ts'
 import type { Removals } from './removal.ts'
@@ -41,13 +41,14 @@ export async function giveName(naming: Naming, deps: NamingDeps): Promise<Named>
     const given = await givenUnder(naming, deps)
     await repos.update(to, async (current) => {
       const next = await merged(current, given, naming, deps)
-      for (const manifest of given.manifests)
-        await artifacts.nameAgain(manifest, formatRepoId(from), formatRepoId(to))
+      for (const manifest of given.manifests) await artifacts.nameAgain(manifest, formatRepoId(from), formatRepoId(to))
       return next
     })
     return given
   })
-  if (isMove) await deps.removals.remove({ ...from, quant, allTags: quant === undefined })
+  // a tag names all quants of a version, of which one has moved
+  const isWhole = quant === undefined
+  if (isMove) await deps.removals.remove({ ...from, quant, allTags: isWhole, keepTags: !isWhole })
   return { quants: named.members.map((member) => member.quant), tags: [...named.tags.keys()].sort() }
 }
 
@@ -84,8 +85,7 @@ async function merged(
   { to, mayReplace }: Naming,
   { store, documents }: NamingDeps
 ): Promise<RepoState> {
-  const older: ModelIndex | undefined =
-    current?.index === undefined ? undefined : await documents.index(current.index)
+  const older: ModelIndex | undefined = current?.index === undefined ? undefined : await documents.index(current.index)
   const taken = [
     ...members.filter(({ quant, manifest }) =>
       older?.members.some((own) => own.quant === quant && own.manifest !== manifest)

@@ -41,6 +41,8 @@ interface RemovalRequest extends RepoId {
   readonly quant?: string | undefined
   /** Also removes older snapshots, which otherwise protect their content. */
   readonly allTags: boolean
+  /** Tags of the current index stay as they are, with what they name. */
+  readonly keepTags?: boolean
 }
 
 /**
@@ -160,7 +162,7 @@ export class Removals {
 
 async function changed(
   current: RepoState,
-  { ns, name, quant, allTags }: RemovalRequest,
+  { ns, name, quant, allTags, keepTags = false }: RemovalRequest,
   { store, documents }: RemovalDeps,
   gone: { readonly removed: Map<Sha256Digest, string>; readonly tags: string[]; readonly isToCome: boolean }
 ): Promise<RepoState | undefined> {
@@ -172,7 +174,7 @@ async function changed(
   const tags = new Map(current.tags)
   /** The members that are gone with a tag; undefined for a tag that stays. */
   const goneWith = async (digest: Sha256Digest): Promise<readonly IndexMember[] | undefined> => {
-    if (digest === current.index) return gone.removed.size > 0 ? [] : undefined
+    if (digest === current.index) return gone.removed.size > 0 && !keepTags ? [] : undefined
     if (!allTags) return undefined
     const older = ((await indexOf(digest, documents, true))?.members ?? []).filter(named)
     return quant === undefined || older.length > 0 ? older : undefined

@@ -14,11 +14,11 @@ __all__ = [
     "ErrorBody", "EvictResult", "GcResult", "HeldBack", "HubAccountResult", "HubEntry",
     "ImportBtCompanions", "ImportHfBody", "ImportPlan", "ImportPlanTotals", "ImportResult",
     "ImportResultReplaced", "Inventory", "Job", "JobKind", "JobList", "JobState", "Making",
-    "MemoryNeed", "MemoryUnknown", "ModelMember", "NamespaceEntry", "OmittedFile", "OpenCompanions",
-    "OpenCompanionsChoice", "OpenCompanionsMissing", "OpenFile", "OpenResult", "Origin",
-    "OutdatedModel", "OutdatedResult", "PinResult", "PlanArtifact", "PlanFile", "PrivateResult",
-    "RemovedModel", "RemovedModelQuant", "RemovedModelQuantHolder", "RemovedView", "ResolveResult",
-    "Routes", "SearchResult", "SeedLocalResult", "SeedResult", "ShareResult",
+    "MemoryNeed", "MemoryUnknown", "ModelMember", "NamedModel", "NamespaceEntry", "OmittedFile",
+    "OpenCompanions", "OpenCompanionsChoice", "OpenCompanionsMissing", "OpenFile", "OpenResult",
+    "Origin", "OutdatedModel", "OutdatedResult", "PinResult", "PlanArtifact", "PlanFile",
+    "PrivateResult", "RemovedModel", "RemovedModelQuant", "RemovedModelQuantHolder", "RemovedView",
+    "ResolveResult", "Routes", "SearchResult", "SeedLocalResult", "SeedResult", "ShareResult",
     "ShareResultCompanions", "Snapshot", "Status", "StatusJobs", "StatusStore",
     "StatusStoreQuarantined", "StatusStoreUnfinished", "SwarmStatus", "SwarmStatusSignedWebseed",
     "SwarmStatusVerifying", "TagEntry", "TagList", "Timestamp", "TorrentStatus",
@@ -333,6 +333,10 @@ class Job:
     """on verify: the resolved digest, or `all`"""
     dry_run: bool | None = None
     """true on gc jobs that only count"""
+    interrupted: bool | None = None
+    """true on an import that an earlier daemon left unfinished: `PUT /v1/jobs/{id}` goes on
+    (additive)
+    """
     files_done: int | None = None
     files_total: int | None = None
     error: ErrorBody | None = None
@@ -358,6 +362,9 @@ class Job:
 @dataclass(frozen=True, kw_only=True)
 class JobList:
     jobs: list[Job]
+    interrupted: list[Job] | None = None
+    """imports that an earlier daemon left unfinished, newest first; absent without any (additive)
+    """
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -608,6 +615,16 @@ class RemovedModel:
     tags: list[str]
     """tags that were removed as well"""
     freeable_bytes: Bytes
+
+
+@dataclass(frozen=True, kw_only=True)
+class NamedModel:
+    as_: str
+    """`ns/name`"""
+    quants: list[str]
+    """that have the new name"""
+    tags: list[str]
+    """that have the new name"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -1063,6 +1080,10 @@ class Routes:
         """One job, a consistent snapshot."""
         return self._call("GET /v1/jobs/{id}", Job, locals())
 
+    def resume_job(self, id: str) -> Job:
+        """Go on with an import that was interrupted or has failed."""
+        return self._call("PUT /v1/jobs/{id}", Job, locals(), has_body=False)
+
     def cancel_job(self, id: str) -> Job:
         """Cancel a job."""
         return self._call("DELETE /v1/jobs/{id}", Job, locals())
@@ -1191,6 +1212,12 @@ class Routes:
     ) -> RemovedModel:
         """Remove one quant of a model."""
         return self._call("DELETE /v1/models/{ns}/{name}/{quant}", RemovedModel, locals())
+
+    def give_name(
+        self, *, from_: str, as_: str, move: bool | None = None, replace: bool | None = None
+    ) -> NamedModel:
+        """Give a model, or one quant of it, another name, or rename it."""
+        return self._call("POST /v1/names", NamedModel, locals())
 
     def unpin(self, digest: str) -> RemovedModel:
         """Forget a pinned import that has no name."""

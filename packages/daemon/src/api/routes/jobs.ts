@@ -16,14 +16,15 @@ export type JobRoutesDeps = VerifyDeps &
 
 export const jobRoutes = (deps: JobRoutesDeps) => ({
   job: defineRoute(ROUTES.job, ({ params }) => deps.jobs.require(params.id)),
-  jobs: defineRoute(ROUTES.jobs, () => ({ jobs: deps.jobs.list() })),
-  /** Responds when the job has ended and released its files (spec add.15). */
-  cancelJob: defineRoute(ROUTES.cancelJob, async ({ params }) => {
-    const job = await deps.jobs.cancel(params.id)
-    // one of an earlier daemon is wanted no longer
-    if (job.interrupted === true) await deps.asked.forget(params.id)
-    return job
+  jobs: defineRoute(ROUTES.jobs, () => {
+    const interrupted = deps.asked.interrupted()
+    return { jobs: deps.jobs.list(), ...(interrupted.length > 0 && { interrupted }) }
   }),
+  /** Responds when the job has ended and released its files (spec add.15). */
+  cancelJob: defineRoute(
+    ROUTES.cancelJob,
+    async ({ params }) => (await deps.asked.forget(params.id)) ?? deps.jobs.cancel(params.id)
+  ),
   verify: defineRoute(ROUTES.verify, ({ body }) => startVerify(body.target, deps)),
   gc: defineRoute(ROUTES.gc, ({ body }) => startCollection(body, deps)),
   evict: defineRoute(ROUTES.evict, ({ body }) => startEviction(body, deps))

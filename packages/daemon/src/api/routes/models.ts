@@ -1,18 +1,18 @@
 import { ROUTES, type WhyResult } from '@svc/client/protocol'
 import { formatRepoId, type Sha256Digest } from '@svc/ref'
 import { DaemonError } from '../../errors.ts'
+import { importTarget } from '../../import-fields.ts'
 import { companionsUnder } from '../../library/artifact-record.ts'
 import type { ArtifactState } from '../../library/artifacts.ts'
 import type { Documents } from '../../library/documents.ts'
 import { givenCompanions, ownCompanions } from '../../library/given-companions.ts'
 import type { Library } from '../../library/library.ts'
 import { type InventoryDeps, inventoryText } from '../../library/models.ts'
+import { giveName, type NamingDeps } from '../../library/naming.ts'
 import { type OpenDeps, openRef } from '../../library/open.ts'
 import { DOORS, type Door, verdictOf } from '../../library/provenance.ts'
 import type { Removals } from '../../library/removal.ts'
 import { UnreadableStateError } from '../../library/strict.ts'
-import { importTarget } from '../../import-fields.ts'
-import { giveName, type NamingDeps } from '../../library/naming.ts'
 import { repoOf } from '../repo-of.ts'
 import { defineByteRoute, defineRoute, sendJsonText } from '../route.ts'
 
@@ -63,12 +63,8 @@ export const modelRoutes = (deps: ModelRoutesDeps) => ({
     const [ns = '', name = ''] = repo.split('/', 2)
     const naming = { from: repoOf({ ns, name }), to: importTarget(as, 'as') }
     const to = formatRepoId(naming.to)
-    if (formatRepoId(naming.from) === to)
-      throw new DaemonError('E_BAD_REQUEST', `${to} has that name already`)
-    const named = await giveName(
-      { ...naming, quant, isMove: move === true, mayReplace: replace === true },
-      deps
-    )
+    if (formatRepoId(naming.from) === to) throw new DaemonError('E_BAD_REQUEST', `${to} has that name already`)
+    const named = await giveName({ ...naming, quant, isMove: move === true, mayReplace: replace === true }, deps)
     return { as: to, quants: [...named.quants], tags: [...named.tags] }
   }),
   setPrivate: defineRoute(ROUTES.setPrivate, async ({ body }) => {
