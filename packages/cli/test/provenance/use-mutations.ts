@@ -13,7 +13,7 @@ const STRANGERS = (name: string): DirectTest => testOf(`${DAEMON}/mirror/strange
 const CATALOG = (name: string): DirectTest => testOf(`${DAEMON}/sources/catalog/withheld.slow.ts`, name)
 const KEYS = testOf(`${DAEMON}/swarm/webseed-keys.test.ts`, 'withheld')
 const UNPROVEN = testOf(`${DAEMON}/mirror/oci-unproven.test.ts`)
-const ARTIFACTS = testOf(`${DAEMON}/library/artifacts.test.ts`)
+const ARTIFACTS = testOf('packages/internal/state/test/artifacts.test.ts')
 const MODELS = testOf(`${DAEMON}/library/models.test.ts`, 'reports thousands of models')
 
 /** The test that finds it, what the check is for, its text, and what stands there without it. */
