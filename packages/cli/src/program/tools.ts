@@ -30,6 +30,7 @@ export const MODULES = {
   publish: () => import('../commands/publish.ts'),
   remove: () => import('../commands/remove.ts'),
   room: () => import('../commands/room.ts'),
+  running: () => import('../commands/running.ts'),
   search: () => import('../commands/search.ts'),
   seed: () => import('../commands/seed.ts'),
   service: () => import('../commands/service.ts'),
@@ -59,6 +60,11 @@ export const common = (command: Command): Command =>
   command
     .addOption(new Option('--json', 'machine-readable output').helpGroup(COMMON_OPTIONS))
     .addOption(new Option('-q, --quiet', 'print only the result').helpGroup(COMMON_OPTIONS))
+    .addOption(
+      new Option('--in-process', 'run the daemon for this command only, if none runs: in CI and containers').helpGroup(
+        COMMON_OPTIONS
+      )
+    )
     .addOption(
       new Option('--socket <path>', "the daemon's socket; default: SVC_SOCKET, else the user's own").helpGroup(
         COMMON_OPTIONS
