@@ -17,6 +17,7 @@ export {
   changeTag,
   changeTagHere,
   checkedHints,
+  choiceUnder,
   companionsUnder,
   composeLibrary,
   DOORS,

@@ -95,6 +95,14 @@ export const IMAGE = new Option(
 export const PEER = new Option('--peer <host:port>', 'a peer to ask; repeatable').argParser(list)
 export const PLAIN_HTTP = new Option('--plain-http', 'use HTTP without TLS, as local registries do')
 export const PRIVATE = new Option('--private', 'keep it private: do not announce or share it')
+export const OPAQUE = new Option(
+  '--opaque',
+  'import every file as it is, or those of --file, as one model: ONNX, whisper.cpp and other formats'
+)
+export const ALLOW_PICKLE = new Option(
+  '--allow-pickle',
+  'with --opaque, import pickles, too, which can run code when they are loaded'
+)
 export const QUANT = new Option('--quant <quants>', 'only these quants, comma-separated')
 export const WITHHELD = new Option(
   '--withheld',
