@@ -1,12 +1,18 @@
 import { join } from 'node:path'
 import { isTerminal, type Job, type JobKind } from '@svc/client/protocol'
 import { listFolderIfPresent } from '@svc/internal-files'
+import {
+  anything,
+  type Log,
+  oneOf,
+  optional,
+  type RecordKind,
+  type ReplacedFiles,
+  StateRecords,
+  text
+} from '@svc/library/parts'
 import { LRUCache } from 'lru-cache'
 import { DaemonError } from '../errors.ts'
-import type { Log } from '../library/log.ts'
-import { type RecordKind, StateRecords } from '../library/record.ts'
-import type { ReplacedFiles } from '../library/replace.ts'
-import { anything, oneOf, optional, text } from '../library/strict.ts'
 import type { JobRegistry } from './registry.ts'
 
 /** The routes whose requests are remembered. */

@@ -9,10 +9,10 @@ import {
   ROUTES,
   type SearchResult
 } from '@svc/client/protocol'
+import type { Library } from '@svc/library/parts'
 import { tryParseDigest } from '@svc/ref'
 import type { AskedImports } from '../../jobs/asked-imports.ts'
 import { type EnsureJobDeps, startEnsure } from '../../jobs/ensure-job.ts'
-import type { Library } from '../../library/library.ts'
 import type { Catalog } from '../../sources/catalog/catalog.ts'
 import type { HubImports } from '../../sources/hub/hub-imports.ts'
 import type { LocalImports } from '../../sources/local/local-imports.ts'

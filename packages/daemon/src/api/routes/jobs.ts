@@ -1,10 +1,10 @@
 import { ROUTES } from '@svc/client/protocol'
+import type { VerifyDeps } from '@svc/library/parts'
 import type { AskedImports } from '../../jobs/asked-imports.ts'
 import { type CollectJobDeps, startCollection } from '../../jobs/collect-job.ts'
 import { type EvictJobDeps, startEviction } from '../../jobs/evict-job.ts'
 import type { JobRegistry } from '../../jobs/registry.ts'
 import { startVerify } from '../../jobs/verify-job.ts'
-import type { VerifyDeps } from '../../operations/verify.ts'
 import { defineRoute } from '../route.ts'
 
 export type JobRoutesDeps = VerifyDeps &
