@@ -101,9 +101,12 @@ export function openBridge(fetch: Fetch) {
     why: (ref: string) => call<WhyResult>('GET', `v1/why?${query(ref)}`),
     share: (ref: string) => call<ShareResult>('POST', 'v1/share', { ref }),
     cancel: (id: string) => call<Job>('DELETE', `v1/jobs/${id}`),
+    resume: (id: string) => call<Job>('PUT', `v1/jobs/${id}`),
     ensure: (ref: string) => call<Job>('POST', 'v1/ensure', { ref }),
     verify: (target: string) => call<Job>('POST', 'v1/verify', { target }),
     collect: (dryRun: boolean) => call<Job>('POST', 'v1/gc', { dryRun, graceSeconds: 0, views: true }),
+    /** What unfinished downloads and corrupt files take, with all that no model needs. */
+    dropLeftovers: () => call<Job>('POST', 'v1/gc', { graceSeconds: 0, leftovers: true }),
     job: (id: string) => call<Job>('GET', `v1/jobs/${id}`),
     setPrivate: (ref: string, isPrivate: boolean) => call<object>('PUT', 'v1/private', { ref, private: isPrivate }),
     setPinned: (ref: string, pinned: boolean) => call<object>('PUT', 'v1/pin', { ref, pinned }),

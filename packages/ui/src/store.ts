@@ -93,8 +93,11 @@ export function createStore(bridge: BridgeClient, events: Events): Store {
   const listen = <T>(name: string, take: (data: T) => void): void =>
     events.addEventListener(name, (event) => batch(() => take(JSON.parse((event as MessageEvent<string>).data) as T)))
 
+  /** Whether the jobs that the page knows are those of the daemon that answers. */
+  let isFollowing = false
   listen<{ state: 'up' | 'away' }>('daemon', ({ state }) => {
     link.value = state
+    isFollowing = false
     if (state === 'up') void load()
   })
   listen<Status>('status', (now) => {
@@ -106,8 +109,8 @@ export function createStore(bridge: BridgeClient, events: Events): Store {
     courses.value = coursesOf(jobs.value, courses.value, nowMs())
   })
   listen<{ jobs: readonly Job[]; gone?: readonly string[] }>('jobs', ({ jobs: changed, gone = [] }) => {
-    const running = new Set(jobs.value.filter(isRunning).map(({ id }) => id))
-    for (const job of changed) if (running.has(job.id) && !isRunning(job)) notice.value = endOf(job)
+    for (const job of endedSince(jobs.value, changed, isFollowing)) notice.value = endOf(job)
+    isFollowing = true
     jobs.value = mergeJobs(jobs.value, changed, gone)
   })
   listen('models', () => void load())
@@ -116,6 +119,16 @@ export function createStore(bridge: BridgeClient, events: Events): Store {
     void attempt(bridge.models)
   }
   return { bridge, link, status, jobs, courses, swarm, inventory, rows, disk, notice, attempt, measure }
+}
+
+/** The jobs that have ended since the last look, those that also began since then among them. */
+export function endedSince(known: readonly Job[], changed: readonly Job[], isFollowing: boolean): readonly Job[] {
+  const before = new Map(known.map((job) => [job.id, job]))
+  return changed.filter((job) => {
+    if (isRunning(job) || job.dryRun === true || job.finishedAt === undefined) return false
+    const last = before.get(job.id)
+    return last === undefined ? isFollowing : isRunning(last)
+  })
 }
 
 /** The current jobs, newest first. */

@@ -239,6 +239,9 @@ export const TEXTS = {
     stalledNobody: 'Stalled: no connected peer has it',
     cancel: (ref: string) => `Cancel ${ref}`,
     cancelled: 'Cancelled',
+    interrupted: 'interrupted',
+    goOn: 'Continue',
+    again: 'Try again',
     ends: (kind: string, name: string) => `${kind}: ${name} is done`,
     fails: (kind: string, name: string, why: string) => `${kind}: ${name} failed. ${why}`,
     rateLine: (rate: string) => `Rate over time, now ${rate}`,
@@ -289,6 +292,10 @@ export const TEXTS = {
     version: 'Version',
     since: 'Running since',
     root: 'Store',
-    blobs: 'Blobs'
+    blobs: 'Blobs',
+    unfinished: 'Unfinished downloads',
+    quarantined: 'Corrupt, moved aside',
+    leftover: (bytes: string, files: number) => `${bytes} in ${many(files, 'file')}`,
+    dropLeftovers: 'Free these'
   }
 } as const

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { type Course, coursesOf, isStalled, mergeJobs, rateOf } from '../src/store.ts'
+import { type Course, coursesOf, endedSince, isStalled, mergeJobs, rateOf } from '../src/store.ts'
 import { job } from './world.ts'
 
 const LOOK_MS = 2000
@@ -54,4 +54,14 @@ test('changed jobs are updated, newest first, and removed jobs disappear', () =>
   const both = mergeJobs([first], [second], [])
   expect(both.map(({ id }) => id)).toEqual(['2', '1'])
   expect(mergeJobs(both, [{ ...first, state: 'done' }], ['2'])).toEqual([{ ...first, state: 'done' }])
+})
+
+test('a job that began and ended between two looks is told, but not what ended before the page came', () => {
+  const quick = job({ id: '3', state: 'failed', finishedAt: '2026-01-03' })
+  expect(endedSince([], [quick], true)).toEqual([quick])
+  expect(endedSince([], [quick], false)).toEqual([])
+  expect(endedSince([quick], [quick], true)).toEqual([])
+  const running = job({ id: '3', state: 'fetching' })
+  expect(endedSince([running], [quick], false)).toEqual([quick])
+  expect(endedSince([], [{ ...quick, dryRun: true }, running], true)).toEqual([])
 })

@@ -25,6 +25,7 @@ const removal: PageRoute = ({ session, params: { ns, name, quant }, query }) =>
 const PASSED: Readonly<Partial<Record<RouteId, PageRoute>>> = {
   models: ({ session, signal }) => session.client.models({ signal }),
   job: ({ session, params, signal }) => session.client.job(params.id!, { signal }),
+  resumeJob: ({ session, params }) => session.client.resumeJob(params.id!),
   cancelJob: ({ session, params }) => session.client.cancelJob(params.id!),
   why: async ({ session, query, signal }) =>
     session.client.why(await canonicalRef(session, textOf(query.get('ref'))), { signal }),

@@ -5,7 +5,7 @@ import { formatBytes, formatRate, formatSeconds, formatSince } from '../format.t
 import { Button } from '../parts/button.tsx'
 import { Empty } from '../parts/empty.tsx'
 import { Line } from '../parts/line.tsx'
-import { isRunning, isStalled, nameOf, rateOf } from '../store.ts'
+import { isRunning, isStalled, nameOf, rateOf, started } from '../store.ts'
 import { TEXTS } from '../texts.ts'
 
 const T = TEXTS.jobs
@@ -50,23 +50,38 @@ function JobItem({ job }: { readonly job: Job }) {
       () => bridge.cancel(job.id),
       () => T.cancelled
     )
+  const goOn = (): Promise<unknown> => attempt(() => bridge.resume(job.id), started)
   return (
     <li data-job={job.state}>
       <header>
         <h3>{nameOf(job)}</h3>
         <span class="hint">{T.kinds[job.kind] ?? job.kind}</span>
         <span class="space" />
-        <span class={`mark ${LEVELS[job.state]}`}>{percentOf(job) ?? T.states[job.state]}</span>
+        <span class={`mark ${LEVELS[job.state]}`}>{percentOf(job) ?? (job.interrupted === true ? T.interrupted : T.states[job.state])}</span>
         {isRunning(job) ? (
           <Button text={TEXTS.cancel} label={T.cancel(nameOf(job))} does={cancel} />
         ) : (
-          <span class="hint">{formatSince(job.finishedAt, nowMs())}</span>
+          <>
+            {job.finishedAt !== undefined && <span class="hint">{formatSince(job.finishedAt, nowMs())}</span>}
+            {canGoOn(job) && (
+              <Button text={goOnText(job)} label={`${goOnText(job)}: ${nameOf(job)}`} does={goOn} />
+            )}
+            {job.interrupted === true && (
+              <Button text={TEXTS.cancel} label={T.cancel(nameOf(job))} does={cancel} />
+            )}
+          </>
         )}
       </header>
       {isRunning(job) ? <ProgressView job={job} /> : <OutcomeView job={job} />}
     </li>
   )
 }
+
+/** Imports and downloads can be asked for again; what was verified is kept. */
+const canGoOn = ({ kind, state }: Job): boolean =>
+  state === 'failed' && (kind === 'ensure' || kind.startsWith('import-'))
+
+const goOnText = ({ interrupted }: Job): string => (interrupted === true ? T.goOn : T.again)
 
 function ProgressView({ job }: { readonly job: Job }) {
   const course = useStore().courses.value.get(job.id)

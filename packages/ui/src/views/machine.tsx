@@ -10,6 +10,7 @@ import { Empty } from '../parts/empty.tsx'
 import { FactList } from '../parts/facts.tsx'
 import { Line } from '../parts/line.tsx'
 import { type ColumnOf, Table } from '../parts/table.tsx'
+import { started } from '../store.ts'
 import { TEXTS } from '../texts.ts'
 
 const T = TEXTS.machine
@@ -156,7 +157,8 @@ function UploadLimitField({ bytesPerSecond }: { readonly bytesPerSecond: number 
 }
 
 function DiskSection({ status }: { readonly status: Status }) {
-  const { bytes, blobs, freeBytes, maxBytes, minFreeBytes = 0 } = status.store
+  const { attempt, bridge } = useStore()
+  const { bytes, blobs, freeBytes, maxBytes, minFreeBytes = 0, unfinished, quarantined } = status.store
   return (
     <Card title={T.disk}>
       {freeBytes !== undefined && (
@@ -174,14 +176,22 @@ function DiskSection({ status }: { readonly status: Status }) {
           [T.budget, maxBytes === undefined ? T.noBudget : formatBytes(maxBytes)],
           [T.keptFree, minFreeBytes === 0 ? '' : formatBytes(minFreeBytes)],
           [T.blobs, blobs],
+          [T.unfinished, leftover(unfinished)],
+          [T.quarantined, leftover(quarantined)],
           [T.root, status.root],
           [T.version, `svcd ${status.version}`],
           [T.since, formatSince(status.startedAt, nowMs())]
         ]}
       />
+      {(unfinished ?? quarantined) !== undefined && (
+        <Button text={T.dropLeftovers} does={() => attempt(bridge.dropLeftovers, started)} />
+      )}
     </Card>
   )
 }
+
+const leftover = (found: Status['store']['unfinished']): string =>
+  found === undefined ? '' : T.leftover(formatBytes(found.bytes), found.files)
 
 const ORDER = ['bad', 'warn', 'note', 'ok']
 const LEVELS = { bad: 'bad', warn: 'warn', note: 'none', ok: 'good' }
