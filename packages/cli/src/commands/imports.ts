@@ -1,4 +1,4 @@
-import { existsSync, realpathSync, statSync } from 'node:fs'
+import { realpathSync, statSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { ClientError, type ImportBtBody, type ImportHfBody, type ImportPlan, type Job } from '@svc/client'
 import { tryParseTypedDigest } from '@svc/ref'
@@ -20,7 +20,6 @@ import { type ReplaceField, replacingOnlyIfTold, tellReplaced } from '../questio
 import { settleOwnModels, tellShared, tellSharingOnce } from '../questions/sharing.ts'
 import type { Session } from '../session.ts'
 import { sayingWhatWaits } from '../slow-answer.ts'
-import { importPublished, tryParseWebAddress } from './published.ts'
 
 export interface ImportOptions {
   readonly as?: string
@@ -136,16 +135,6 @@ function realPath(path: string): string {
 
 const isFile = (path: string): boolean => statSync(path, { throwIfNoEntry: false })?.isFile() === true
 
-/** `svc import SOURCE`: the form says what it is; a path that exists is a path. */
-export async function importSource(session: Session, text: string, options: HfOptions): Promise<void> {
-  if (existsSync(resolve(session.terminal.cwd, text))) return importLocal(session, [text], options)
-  refuseOllamaAddress(text)
-  if (tryParseHubSource(text) !== undefined) return importByName(session, text, options)
-  const address = tryParseWebAddress(text)
-  if (address !== undefined) return importPublished(session, address, options)
-  throw neitherHereNorThere(text)
-}
-
 /** Imports what may be a mistake: only old repositories of the hub have names of one word. @throws CliError */
 export async function importByName(session: Session, text: string, options: HfOptions): Promise<void> {
   try {
@@ -157,7 +146,7 @@ export async function importByName(session: Session, text: string, options: HfOp
 }
 
 /** @throws CliError for an address of Ollama's registry, with the ways to have the model */
-function refuseOllamaAddress(text: string): void {
+export function refuseOllamaAddress(text: string): void {
   if (!isOllamaAddress(text)) return
   const name = text.split('/').at(-1)!
   throw usage(
@@ -166,7 +155,8 @@ function refuseOllamaAddress(text: string): void {
   )
 }
 
-function neitherHereNorThere(text: string, cause?: unknown): CliError {
+/** The refusal of a word that may be a mistake. */
+export function neitherHereNorThere(text: string, cause?: unknown): CliError {
   const word = text.split(/[:@/]/, 1)[0]
   const hint = `svc search ${word} asks the hub for models of that name; svc ls shows what is here; svc import local, bt, catalog and oci have other sources`
   return new CliError('usage', `"${text}" is neither a model here nor a repository of the hub`, { hint, cause })

@@ -50,7 +50,7 @@ async function rename(
   )
 }
 
-const inParts = (repo: string): { readonly ns: string; readonly name: string } => {
+function inParts(repo: string): { readonly ns: string; readonly name: string } {
   const [ns = '', name = ''] = repo.split('/')
   return { ns, name }
 }

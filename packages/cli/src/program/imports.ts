@@ -27,7 +27,7 @@ export function addImportCommands({ add, group, run }: CommandTools): void {
       .option('-d, --detach', 'do not wait; print the job id')
       .option('--replace', 'take over the name if another model has it')
       .addOption(EVICT)
-  const importSource = run('imports', 'importSource')
+  const importSource = run('importSource', 'importSource')
   const asTheyAre = (command: Command): Command => command.addOption(OPAQUE).addOption(ALLOW_PICKLE)
   ofHub(asTheyAre(ofEach(imports)))
     .argument('[source]', 'org/name:quant, a URL of the hub, the address of what svc publish wrote, or a path')

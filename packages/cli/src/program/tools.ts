@@ -18,6 +18,7 @@ export const MODULES = {
   doctor: () => import('../commands/doctor.ts'),
   du: () => import('../commands/du.ts'),
   exec: () => import('../commands/exec.ts'),
+  importSource: () => import('../commands/import-source.ts'),
   imports: () => import('../commands/imports.ts'),
   inventory: () => import('../commands/inventory.ts'),
   jobs: () => import('../commands/jobs.ts'),

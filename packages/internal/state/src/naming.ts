@@ -12,7 +12,7 @@ export interface NamingDeps extends Pick<StoreState, 'store' | 'repos' | 'docume
 }
 
 /** Another name for what a name has. */
-export interface Naming {
+export interface NewName {
   readonly from: RepoId
   /** Default: all quants, and the tags. */
   readonly quant?: string | undefined
@@ -34,7 +34,7 @@ export interface Named {
  * @throws LibraryError `E_UNKNOWN_REF`, `E_NO_QUANT`, `E_NO_INDEX`, `E_INVALID_INDEX`; `E_NOT_IMPORTABLE` with the references
  *   that are taken, when nothing has changed
  */
-export async function giveName(naming: Naming, deps: NamingDeps): Promise<Named> {
+export async function giveName(naming: NewName, deps: NamingDeps): Promise<Named> {
   const { from, quant, to, isMove } = naming
   const { repos, store, artifacts } = deps
   const named = await withLease(store, async () => {
@@ -59,7 +59,7 @@ interface Given {
   readonly manifests: ReadonlySet<Sha256Digest>
 }
 
-async function givenUnder({ from, quant }: Naming, { repos, documents }: NamingDeps): Promise<Given> {
+async function givenUnder({ from, quant }: NewName, { repos, documents }: NamingDeps): Promise<Given> {
   const state = await repos.read(from.ns, from.name)
   if (state === undefined) {
     const candidates = (await repos.names(from.ns)).slice(0, 100).map((name) => `${from.ns}/${name}`)
@@ -82,7 +82,7 @@ async function givenUnder({ from, quant }: Naming, { repos, documents }: NamingD
 async function merged(
   current: RepoState | undefined,
   { members, tags }: Given,
-  { to, mayReplace }: Naming,
+  { to, mayReplace }: NewName,
   { store, documents }: NamingDeps
 ): Promise<RepoState> {
   const older: ModelIndex | undefined = current?.index === undefined ? undefined : await documents.index(current.index)

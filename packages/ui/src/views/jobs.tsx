@@ -57,18 +57,16 @@ function JobItem({ job }: { readonly job: Job }) {
         <h3>{nameOf(job)}</h3>
         <span class="hint">{T.kinds[job.kind] ?? job.kind}</span>
         <span class="space" />
-        <span class={`mark ${LEVELS[job.state]}`}>{percentOf(job) ?? (job.interrupted === true ? T.interrupted : T.states[job.state])}</span>
+        <span class={`mark ${LEVELS[job.state]}`}>
+          {percentOf(job) ?? (job.interrupted === true ? T.interrupted : T.states[job.state])}
+        </span>
         {isRunning(job) ? (
           <Button text={TEXTS.cancel} label={T.cancel(nameOf(job))} does={cancel} />
         ) : (
           <>
             {job.finishedAt !== undefined && <span class="hint">{formatSince(job.finishedAt, nowMs())}</span>}
-            {canGoOn(job) && (
-              <Button text={goOnText(job)} label={`${goOnText(job)}: ${nameOf(job)}`} does={goOn} />
-            )}
-            {job.interrupted === true && (
-              <Button text={TEXTS.cancel} label={T.cancel(nameOf(job))} does={cancel} />
-            )}
+            {canGoOn(job) && <Button text={goOnText(job)} label={`${goOnText(job)}: ${nameOf(job)}`} does={goOn} />}
+            {job.interrupted === true && <Button text={TEXTS.cancel} label={T.cancel(nameOf(job))} does={cancel} />}
           </>
         )}
       </header>

@@ -31,7 +31,7 @@ export interface ImportRoutesDeps extends Pick<Library, 'resolver' | 'usage'>, E
   readonly oci: OciImports
 }
 
-export const importRoutes = (deps: ImportRoutesDeps) => {
+export function importRoutes(deps: ImportRoutesDeps) {
   const { asked, resolver, local, hub, swarm, catalog, oci } = deps
   const starters = {
     ensure: (body: EnsureBody) => ensure(body, deps),
