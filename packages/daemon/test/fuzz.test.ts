@@ -6,11 +6,11 @@ import { parseConfigText } from '../src/config/file.ts'
 import { ConfigError, DaemonError } from '../src/errors.ts'
 import { parseRange } from '../src/http/range.ts'
 import { ARTIFACT_RECORD } from '../src/library/artifact-record.ts'
+import { digestLines } from '../src/library/digest-list.ts'
 import { parseStateRecord } from '../src/library/record.ts'
 import { REPO_RECORD } from '../src/library/repos.ts'
 import { CorruptStateError } from '../src/library/strict.ts'
 import { tryParseCatalogLine } from '../src/sources/catalog/listing.ts'
-import { digestLines } from '../src/sources/catalog/record.ts'
 import { recordText } from './support/records.ts'
 
 const decoder = new TextDecoder('utf-8', { ignoreBOM: true })

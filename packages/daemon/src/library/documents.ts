@@ -11,7 +11,7 @@ import {
 } from '@svc/manifest'
 import { digestFromHex, type Sha256Digest } from '@svc/ref'
 import { LRUCache } from 'lru-cache'
-import { type DocumentKinds, type DocumentReader, PARSERS } from './document-calls.ts'
+import { type DocumentReader, type ParseDocument, parseHere } from './document-calls.ts'
 import { LibraryError } from './library-error.ts'
 import { type FileStamp, isUnchanged, stampOf } from './stamp.ts'
 
@@ -125,9 +125,6 @@ const MAX_INDEX_BYTES = 16 << 20
 const MAX_MANIFEST_BYTES = 4 << 20
 const MAX_COMPANIONS_BYTES = 4 << 20
 
-/** For programs without a loop that others wait for. */
-const HERE: Pick<DocumentReader, 'parse'> = { parse: async (kind, bytes) => PARSERS[kind](bytes) }
-
 export class Documents {
   readonly #indexes: DocumentCache<ModelIndex>
   readonly #manifests: DocumentCache<Manifest>
@@ -138,20 +135,18 @@ export class Documents {
   constructor(
     store: Pick<DiskBlobStore, 'blobPath'>,
     port: FilePort = nodeFilePort,
-    reader: Pick<DocumentReader, 'parse'> = HERE
+    reader: Pick<DocumentReader, 'parse'> = { parse: parseHere }
   ) {
-    const cacheOf = <Kind extends 'index' | 'storedManifest' | 'companions'>(kind: Kind, maxBytes: number) =>
-      new DocumentCache(store, port, (bytes) => reader.parse(kind, bytes), maxBytes)
+    const cacheOf = <T extends object>(parse: (bytes: Uint8Array) => Promise<T>, maxBytes: number) =>
+      new DocumentCache(store, port, parse, maxBytes)
     this.#reader = reader
-    this.#indexes = cacheOf('index', MAX_INDEX_BYTES)
-    this.#manifests = cacheOf('storedManifest', MAX_MANIFEST_BYTES)
-    this.#companions = cacheOf('companions', MAX_COMPANIONS_BYTES)
+    this.#indexes = cacheOf((bytes) => reader.parse('index', bytes), MAX_INDEX_BYTES)
+    this.#manifests = cacheOf((bytes) => reader.parse('storedManifest', bytes), MAX_MANIFEST_BYTES)
+    this.#companions = cacheOf((bytes) => reader.parse('companions', bytes), MAX_COMPANIONS_BYTES)
   }
 
   /** What is read of a document's bytes. @throws as `DocumentReader.parse` */
-  parse<Kind extends keyof DocumentKinds>(kind: Kind, bytes: Uint8Array): Promise<DocumentKinds[Kind]> {
-    return this.#reader.parse(kind, bytes)
-  }
+  readonly parse: ParseDocument = (...given) => this.#reader.parse(...given)
 
   cachedIndex(digest: Sha256Digest): ModelIndex | undefined {
     return this.#indexes.cached(digest)

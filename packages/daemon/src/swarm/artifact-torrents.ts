@@ -6,7 +6,7 @@ import {
   type Sealed,
   torrentOf
 } from '@svc/manifest'
-import { type PieceLayers, parsePieceLayers } from '@svc/metainfo'
+import type { PieceLayers } from '@svc/metainfo'
 import { digestBytes, type Sha256Digest } from '@svc/ref'
 import { writeDocument } from '../import/seal.ts'
 import type { ArtifactState } from '../library/artifacts.ts'
@@ -81,7 +81,9 @@ export class ArtifactTorrents {
       if (record.torrent.infohash !== torrent.infohashText) return undefined
       const encoded = await readSmallBlob(this.#deps.store, record.torrent.pieceLayersDigest, MAX_LAYERS_BYTES)
       if (encoded === undefined) return undefined
-      const { layers, missing } = parsePieceLayers(encoded, torrent)
+      const { files, pieceLength } = torrent
+      const about = { files, pieceLength }
+      const { layers, missing } = await this.#deps.documents.parse('pieceLayers', encoded, about)
       return missing.length === 0 ? layers : undefined
     } catch {
       // a damaged record or layers blob is created again from the leaf layers, which are verified

@@ -101,7 +101,7 @@ export class SwarmClient {
     this.#webseed = webseed
     this.#peerHost = peerHost
     this.#keys = keys
-    this.#reading = { web: new HttpClient({ clock }), keys, clock }
+    this.#reading = { web: new HttpClient({ clock }), keys, clock, parse: context.documents.parse }
     this.#limit = limit
     this.#torrents = new ArtifactTorrents(context)
     this.copies = [
@@ -159,6 +159,7 @@ export class SwarmClient {
         trusted: swarm.trusted,
         ...(swarm.zone !== undefined && { zone: swarm.zone }),
         lsd: swarm.lsd,
+        parseInfo: (info) => context.documents.parse('info', info),
         verifyNice: TRANSFER_NICE,
         onFault: ({ thread, error, count, pauseMs }) =>
           log.warn(

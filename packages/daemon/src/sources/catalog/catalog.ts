@@ -16,6 +16,7 @@ import { importOutcome } from '../../jobs/import-jobs.ts'
 import type { JobOutcome } from '../../jobs/job-work.ts'
 import type { JobRegistry } from '../../jobs/registry.ts'
 import type { ArtifactState } from '../../library/artifacts.ts'
+import { hubDocumentsIn } from '../../library/document-calls.ts'
 import { checkedHints, isPeerAddress } from '../../library/hints.ts'
 import type { Library } from '../../library/library.ts'
 import { heldBackReason, verdictOf, withMark } from '../../library/provenance.ts'
@@ -33,7 +34,10 @@ import { linesOf, quantsRead, selectEntry } from './select.ts'
 import { catalogSource } from './source.ts'
 
 export interface CatalogDeps
-  extends Pick<Library, 'clock' | 'store' | 'artifacts' | 'needed' | 'leafLayers' | 'holdings' | 'trust' | 'log'> {
+  extends Pick<
+    Library,
+    'clock' | 'store' | 'documents' | 'artifacts' | 'needed' | 'leafLayers' | 'holdings' | 'trust' | 'log'
+  > {
   readonly config: { readonly catalog: CatalogConfig; readonly hub: HubConfig; readonly swarm: SwarmConfig }
   readonly room: Pick<Room, 'require'>
   readonly importer: Importer
@@ -93,9 +97,12 @@ export class Catalog {
       ...options.timings
     }
     const { endpoint } = config.catalog
-    this.#provider = endpoint === undefined ? undefined : new CatalogProvider(endpoint, this.#web, context.clock)
+    const { parse } = context.documents
+    const readDocument = hubDocumentsIn(parse)
+    this.#provider = endpoint === undefined ? undefined : new CatalogProvider(endpoint, this.#web, clock, parse)
     this.#hubs = new OwnersHub(config.hub, {
       threadNice: TRANSFER_NICE,
+      readDocument,
       ...(options.retry && { retry: options.retry })
     })
   }
@@ -267,8 +274,9 @@ export class Catalog {
     if (!URL.canParse(endpoint)) return sources
     // a catalog on the internet must not direct this node into its own network: such connections are refused.
     const policy = await this.#policy()
+    const readDocument = hubDocumentsIn(this.#context.documents.parse)
     try {
-      return [createHub({ endpoint, policy, threadNice: TRANSFER_NICE }), ...sources]
+      return [createHub({ endpoint, policy, threadNice: TRANSFER_NICE, readDocument }), ...sources]
     } catch (error) {
       // a URL with credentials, for example: an entry of the listing may add a source, but never makes the pull fail
       if (error instanceof HubError) return sources
@@ -323,6 +331,7 @@ export class Catalog {
         // if the catalog itself has a private address, what it lists may, too (a mirror in the LAN, a test).
         policy: await this.#policy(),
         uploadLimitBytesPerSecond: catalog.uploadLimitBytesPerSecond,
+        parse: (info, infohash) => this.#context.documents.parse('v1Torrent', info, infohash),
         onFault: ({ thread, error, count, pauseMs }) =>
           this.#context.log.warn(
             { err: error, thread, count, pauseMs },
@@ -338,7 +347,8 @@ export class Catalog {
   async #seeding(): Promise<V1Seeds> {
     const swarm = await this.#started()
     this.#listening = swarm
-    this.#seeds ??= new V1Seeds(this.#context.store, swarm, this.#context.log)
+    const { store, log, documents } = this.#context
+    this.#seeds ??= new V1Seeds(store, swarm, log, documents.parse)
     return this.#seeds
   }
 }

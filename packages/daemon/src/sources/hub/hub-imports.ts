@@ -17,6 +17,7 @@ import type { CompanionsRequest, Importer } from '../../import/importer.ts'
 import type { ImportSource } from '../../import/source.ts'
 import { importSelectionOf } from '../../import-fields.ts'
 import type { ImportJobs } from '../../jobs/import-jobs.ts'
+import { hubDocumentsIn } from '../../library/document-calls.ts'
 import type { Library } from '../../library/library.ts'
 import type { Offload } from '../../offload/pool.ts'
 import { TRANSFER_NICE } from '../../thread-priority.ts'
@@ -66,13 +67,16 @@ export type HubImports = ReturnType<typeof createHubImports>
  */
 export function createHubImports(context: HubDeps, more: Pick<HubOptions, 'limits' | 'retry'> = {}) {
   const { clock, config, importJobs, log, version } = context
+  const readDocument = hubDocumentsIn(context.documents.parse)
   const { endpoint, skipUnrecognized } = config.hub
   const common = { ...(endpoint !== undefined && { endpoint }), userAgent: `svcd/${version}` }
-  const owners = new OwnersHub(config.hub, { userAgent: common.userAgent, threadNice: TRANSFER_NICE, ...more })
+  const { userAgent } = common
+  const owners = new OwnersHub(config.hub, { userAgent, threadNice: TRANSFER_NICE, readDocument, ...more })
   // a mirror of this daemon does not count as another place
-  const others = new OwnersHub(config.hub, { ...more, userAgent: `${common.userAgent} (${context.listeners.mark})` })
+  const marked = `${userAgent} (${context.listeners.mark})`
+  const others = new OwnersHub(config.hub, { ...more, userAgent: marked, readDocument })
   const open = (options: HubOptions): Hub =>
-    atStart(() => createHub({ ...common, threadNice: TRANSFER_NICE, ...options }))
+    atStart(() => createHub({ ...common, threadNice: TRANSFER_NICE, readDocument, ...options }))
   // requests for strangers carry no token, and use no connection that the owner's transfers would wait for (spec add.40)
   const strangersHub = open({ ...STRANGER_HUB, ...more })
   const listings = new StrangerListings({ ...common, ...STRANGER_HUB })

@@ -1,5 +1,6 @@
-import type { OciDocument, OciFile, OciModel, RegistryOptions } from '@svc/oci'
+import type { OciDocument, OciFile, OciModel, ReadOciDocument, RegistryOptions } from '@svc/oci'
 import type { FetchContext, ImportSource } from '../../import/source.ts'
+import { ociDocumentsIn, type ParseDocument } from '../../library/document-calls.ts'
 import type { Provenance } from '../../library/provenance.ts'
 import { type Oci, ociFailure } from './errors.ts'
 
@@ -21,10 +22,16 @@ export interface ListedArtifact {
  * An artifact in a layout. Its configuration is read although nothing here needs it: one that is damaged or incomplete is refused.
  * @param wanted its tag or digest; default: the only one. @throws OciError
  */
-export async function listLayout(oci: Oci, path: string, wanted: string | undefined): Promise<ListedArtifact> {
-  const layout = await oci.openLayout(path)
+export async function listLayout(
+  oci: Oci,
+  path: string,
+  wanted: string | undefined,
+  parse: ParseDocument
+): Promise<ListedArtifact> {
+  const readDocument = ociDocumentsIn(parse)
+  const layout = await oci.openLayout(path, readDocument)
   const descriptor = oci.chooseManifest(layout.index, wanted)
-  const manifest = oci.parseOciManifest(await layout.document(descriptor))
+  const manifest = await readDocument('manifest', await layout.document(descriptor))
   const model = oci.modelOf(manifest)
   await layout.document(manifest.config)
   for (const { digest, sizeBytes } of model.files) await layout.place({ digest, size: sizeBytes })
@@ -44,14 +51,16 @@ export async function listLayout(oci: Oci, path: string, wanted: string | undefi
 export async function listRegistry(
   oci: Oci,
   image: string,
-  options: RegistryOptions,
+  options: Omit<RegistryOptions, 'readDocument'>,
+  parse: ParseDocument,
   signal: AbortSignal
 ): Promise<ListedArtifact> {
   const reference = oci.parseRegistryReference(image)
-  const repository = new oci.Repository(reference, options)
+  const readDocument = ociDocumentsIn(parse)
+  const repository = new oci.Repository(reference, { ...options, readDocument })
   try {
-    const document = await manifestOf(oci, repository, reference.digest ?? reference.tag, signal)
-    const manifest = oci.parseOciManifest(document.bytes)
+    const document = await manifestOf({ oci, repository, readDocument }, reference.digest ?? reference.tag, signal)
+    const manifest = await readDocument('manifest', document.bytes)
     const model = oci.modelOf(manifest)
     await repository.document(manifest.config, { signal })
     await askForAccess(repository, model, signal)
@@ -88,14 +97,21 @@ async function askForAccess(
 
 /** An index with a single manifest stands for that one: some tools wrap single artifacts. */
 async function manifestOf(
-  oci: Oci,
-  repository: InstanceType<Oci['Repository']>,
+  {
+    oci,
+    repository,
+    readDocument
+  }: {
+    readonly oci: Oci
+    readonly repository: InstanceType<Oci['Repository']>
+    readonly readDocument: ReadOciDocument
+  },
   tagOrDigest: string,
   signal: AbortSignal
 ): Promise<OciDocument> {
   const document = await repository.manifest(tagOrDigest, { signal })
   if (document.mediaType !== oci.INDEX_TYPE) return document
-  const { digest } = oci.chooseManifest(oci.parseOciIndex(document.bytes), undefined)
+  const { digest } = oci.chooseManifest(await readDocument('index', document.bytes), undefined)
   return repository.manifest(digest, { signal })
 }
 

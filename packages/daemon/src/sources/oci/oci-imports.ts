@@ -7,6 +7,7 @@ import { importSelectionOf, importTarget } from '../../import-fields.ts'
 import { importOutcome } from '../../jobs/import-jobs.ts'
 import type { JobOutcome } from '../../jobs/job-work.ts'
 import type { JobRegistry } from '../../jobs/registry.ts'
+import type { Library } from '../../library/library.ts'
 import type { Work } from '../../operations/work.ts'
 import { checkPath } from '../local/walk.ts'
 import { type Oci, ociFailure } from './errors.ts'
@@ -14,6 +15,7 @@ import { type ListedArtifact, listLayout, listRegistry, ociSource } from './list
 
 export interface OciDeps {
   readonly version: string
+  readonly documents: Pick<Library['documents'], 'parse'>
   readonly jobs: JobRegistry
   readonly importer: Importer
 }
@@ -50,10 +52,11 @@ export class OciImports {
     return this.#deps.jobs.start({ kind: 'import-oci', ref: path ?? image!, as: formatRepoId(repo) }, async (job) => {
       try {
         const userAgent = `svcd/${this.#deps.version}`
+        const { parse } = this.#deps.documents
         const listed =
           path !== undefined
-            ? await listLayout(oci, path, body.manifest)
-            : await listRegistry(oci, image!, { userAgent, plainHttp: body.plainHttp }, job.signal)
+            ? await listLayout(oci, path, body.manifest, parse)
+            : await listRegistry(oci, image!, { userAgent, plainHttp: body.plainHttp }, parse, job.signal)
         return await this.#run(oci, listed, repo, selection, job)
       } catch (error) {
         throw ociFailure(oci, error)
