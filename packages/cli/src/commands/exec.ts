@@ -6,6 +6,7 @@ import { ChildEnded, usage } from '../errors.ts'
 import { withHeldView } from '../models/held-view.ts'
 import { loadPath, splitTarget } from '../models/runtime-view.ts'
 import type { Session } from '../session.ts'
+import type { Terminal } from '../terminal.ts'
 
 /** The exit code of shells for a command that is absent or cannot be run. */
 const NOT_FOUND = 127
@@ -41,9 +42,18 @@ async function runWith(
     '{dir}': view.folder
   }
   // in one pass, by a function: nothing in a path is a mark or a pattern such as $&
-  const [program, ...args] = words.map((word) => word.replace(/\{(?:|mmproj|draft|dir)\}/g, (mark) => paths[mark]!))
-  const { env } = session.terminal
-  const child = spawn(program!, args, { stdio: 'inherit', cwd: session.terminal.cwd, env: { ...process.env, ...env } })
+  return runToItsEnd(
+    session.terminal,
+    words.map((word) => word.replace(/\{(?:|mmproj|draft|dir)\}/g, (mark) => paths[mark]!))
+  )
+}
+
+/** Runs a program at this terminal. @throws ChildEnded always, with its exit code */
+export async function runToItsEnd(
+  { cwd, env, stderr }: Terminal,
+  [program, ...args]: readonly string[]
+): Promise<never> {
+  const child = spawn(program!, args, { stdio: 'inherit', cwd, env: { ...process.env, ...env } })
   const release = passSignalsTo(child)
   try {
     const exitCode = await new Promise<number>((done, failed) => {
@@ -54,7 +64,7 @@ async function runWith(
   } catch (cause) {
     if (cause instanceof ChildEnded) throw cause
     const isAbsent = errnoOf(cause) === 'ENOENT'
-    session.terminal.stderr.line(`svc: ${program} ${isAbsent ? 'was not found' : 'cannot be run'}`)
+    stderr.line(`svc: ${program} ${isAbsent ? 'was not found' : 'cannot be run'}`)
     throw new ChildEnded(isAbsent ? NOT_FOUND : NOT_RUNNABLE)
   } finally {
     release()

@@ -12,6 +12,7 @@ import { thisMachine } from '../hub/machine.ts'
 import { adviceOf, artifactTable, quantsBySize, recommendedQuant } from '../hub/plan-table.ts'
 import { membersOf } from '../models/models-here.ts'
 import { importName } from '../models/reference.ts'
+import { type OpaqueOptions, takingAsTheyAre } from '../questions/as-they-are.ts'
 import { chooseQuants, meaningQuants } from '../questions/choose-quants.ts'
 import { evictField, makingRoom } from '../questions/making-room.ts'
 import { canAsk } from '../questions/question.ts'
@@ -31,7 +32,7 @@ export interface ImportOptions {
 }
 
 /** Options common to imports from disk, hub, catalog and OCI artifacts. */
-export interface ChoiceOptions extends ImportOptions {
+export interface ChoiceOptions extends ImportOptions, OpaqueOptions {
   readonly keepNames?: boolean
   readonly quant?: string
   readonly file?: readonly string[]
@@ -79,11 +80,15 @@ export async function importLocal(session: Session, paths: readonly string[], op
   // a caller that names each file has chosen
   const aux = options.aux === undefined && absolute.every(isFile) ? {} : auxOf(options)
   const body = { paths: absolute, as, ...choiceOf(options), ...aux, ...(companions !== undefined && { companions }) }
-  const start = (field: ReplaceField): Promise<Job> =>
-    meaningQuants(body, (given) => session.client.importLocal({ ...given, ...field })).catch((error: unknown) => {
-      throw linkRefused(error, absolute) ?? error
-    })
-  await finishImport(session, start, options)
+  await takingAsTheyAre(session, options, (opaque) => {
+    const start = (field: ReplaceField): Promise<Job> =>
+      meaningQuants(body, (given) => session.client.importLocal({ ...given, ...opaque, ...field })).catch(
+        (error: unknown) => {
+          throw linkRefused(error, absolute) ?? error
+        }
+      )
+    return finishImport(session, start, options)
+  })
   if (sharedFrom !== undefined) tellShared(session, as, sharedFrom)
 }
 
@@ -177,6 +182,11 @@ export async function importHf(session: Session, text: string, options: HfOption
     ...(revision !== undefined && { revision }),
     ...(as !== undefined && { as: importName(as, repo) })
   }
+  const isChosen = quant !== undefined || file !== undefined || all === true
+  await takingAsTheyAre(session, options, (opaque) => bringHf(session, { ...body, ...opaque }, isChosen, options))
+}
+
+async function bringHf(session: Session, body: ImportHfBody, isChosen: boolean, options: HfOptions): Promise<void> {
   if (options.dryRun === true) {
     const plan = await askingHub(
       session,
@@ -185,7 +195,6 @@ export async function importHf(session: Session, text: string, options: HfOption
     )
     return session.json ? session.document(plan) : printPlan(session, plan)
   }
-  const isChosen = quant !== undefined || file !== undefined || all === true
   const { warnings, ...chosen } = isChosen ? { ...body, warnings: [] } : await choose(session, body)
   if (options.private !== true) await tellSharingOnce(session)
   const start = (field: ReplaceField): Promise<Job> =>
@@ -260,7 +269,7 @@ function printPlan(session: Session, plan: ImportPlan): void {
   for (const warning of plan.warnings) session.note(`warning: ${warning}`)
 }
 
-export interface BtOptions extends ImportOptions {
+export interface BtOptions extends ImportOptions, OpaqueOptions {
   readonly pin?: string
   readonly companions?: string
   readonly webseed?: readonly string[]
@@ -294,7 +303,9 @@ export async function importBt(session: Session, source: string, options: BtOpti
     ...(options.as !== undefined && { as: importName(options.as, source) }),
     ...(options.private === true && { private: true })
   }
-  await finishImport(session, (field) => session.client.importBt({ ...body, ...field }), options)
+  await takingAsTheyAre(session, options, (opaque) =>
+    finishImport(session, (field) => session.client.importBt({ ...body, ...opaque, ...field }), options)
+  )
 }
 
 /** Runs an import that replaces only what it is told to. Prints each warning once; those in `told` were printed before. */

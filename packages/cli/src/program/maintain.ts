@@ -6,6 +6,13 @@ import { type CommandTools, DAEMON } from './tools.ts'
 
 export function addMaintainCommands(tools: CommandTools): void {
   const { add, run, runAtOnce } = tools
+  add('start', 'start the daemon; other commands do this by themselves')
+    .addOption(DAEMON)
+    .action(runAtOnce('running', 'start'))
+  // other tools stop models, which is answered
+  add('stop', 'end the daemon').allowExcessArguments().action(runAtOnce('running', 'stop'))
+  add('restart', 'end the daemon, and start it again').addOption(DAEMON).action(runAtOnce('running', 'restart'))
+  add('serve', 'run the daemon in the foreground, until Ctrl-C').addOption(DAEMON).action(runAtOnce('running', 'serve'))
   add('status', 'show the daemon, its store and its jobs').action(run('daemon', 'status'))
   add('jobs [id]', 'list running and recent jobs')
     .option('-f, --follow', 'follow a job to its end; without an id, the newest running job')

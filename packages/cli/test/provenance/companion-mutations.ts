@@ -96,6 +96,12 @@ export const COMPANIONS: readonly Mutation[] = [
       find: `const licences = recognition.licences.filter(({ name }) => !isSecretByName(name))`,
       replace: `const { licences } = recognition`,
       caughtBy: OWN_TEST
+    },
+    {
+      what: 'files that are taken as they are come without those named like secrets',
+      find: `isHidden(name) || isSecretByName(name)`,
+      replace: `isHidden(name)`,
+      caughtBy: { file: 'packages/cli/test/opaque.test.ts', name: 'a folder comes without what is hidden or secret' }
     }
   ]),
   ...of('daemon/src/api/routes/models.ts', [

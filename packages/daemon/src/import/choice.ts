@@ -4,20 +4,28 @@ import {
   chosenOf,
   DEFAULT_FORM,
   type HeaderSummary,
+  isPickle,
+  isPickleByName,
   type ManifestEntry,
+  mayBePickle,
   needsSafetensorsQuant,
   normalizedNames,
+  PICKLE_START_BYTES,
   quantOfConfig,
   quantsOf,
   type ReadAt,
   type Recognition,
   readHeader,
+  refusePickles,
   requiredReads,
+  requireImportable,
   safetensorsQuant
 } from '@svc/classify'
 import { forEachLimited } from '@svc/internal-concurrency'
+import { COMPANION_BOUNDS } from '@svc/manifest'
 import { LibraryError } from '../library/library-error.ts'
 import type { Offload } from '../offload/pool.ts'
+import { planCompanions } from './companions.ts'
 import { configFacts } from './config-facts.ts'
 import { headsOf, type ReadHead, withStartOf } from './heads.ts'
 import { type PlannedImport, planListing } from './plan.ts'
@@ -39,6 +47,7 @@ export async function planSelected(
   offload: Offload,
   signal: AbortSignal
 ): Promise<PlannedImport> {
+  if (selection.opaque !== undefined) return planOpaque(source, selection, selection.opaque, offload, signal)
   const { named, names, heads } = await withNames(source, selection, offload, signal)
   const whole = { ...(await planListing(named, offload, names)), ...(heads !== undefined && { heads }) }
   const isChoice = selection.quants !== undefined || selection.files !== undefined || selection.aux !== undefined
@@ -50,6 +59,57 @@ export async function planSelected(
   const rest = await planListing({ ...named, files, fetchUnrecognized: false }, offload, names)
   const recognition = { ...rest.recognition, entries, warnings: [...rest.recognition.warnings, ...warnings] }
   return { ...rest, ...beside, recognition, notChosen: left.length, otherForms }
+}
+
+/**
+ * The import of every file as it is, or of those that globs match (spec rec.32). Other small files are companions.
+ * @throws as `planListing`; ClassifyError `E_NOT_IMPORTABLE` for a pickle that its owner did not allow, and when no files are left
+ */
+async function planOpaque(
+  source: ImportSource,
+  selection: Pick<SourceSelection, 'files'>,
+  { allowsPickles }: NonNullable<SourceSelection['opaque']>,
+  offload: Offload,
+  signal: AbortSignal
+): Promise<PlannedImport> {
+  const whole = await planListing({ ...source, fetchUnrecognized: false }, offload, 'opaque')
+  requireImportable(whole.recognition)
+  const { left, entries } = chosenOf(whole.recognition, { files: selection.files }, undefined)
+  if (!allowsPickles) refusePickles(await picklesAmong(entries, whole.files, signal))
+  const uses = new Map(whole.recognition.uses)
+  for (const name of left) {
+    // a small file that was not chosen is a companion; a large one is as the weights of another quant
+    if (whole.files.get(name)!.sizeBytes <= COMPANION_BOUNDS.fileBytes)
+      uses.set(name, { use: 'skip', reason: 'not-chosen' })
+  }
+  const companions = planCompanions(source, whole.files, uses)
+  const out = new Set(left)
+  for (const name of left) if (!companions.files.has(name)) uses.delete(name)
+  const skipped = [...uses].flatMap(([name, use]) => (use.use === 'skip' ? [{ name, reason: use.reason }] : []))
+  const licences = whole.recognition.licences.filter(({ name }) => !out.has(name))
+  const recognition = { ...whole.recognition, entries, uses, skipped, licences }
+  return { ...whole, recognition, companions, ...(selection.files !== undefined && { notChosen: left.length }) }
+}
+
+/** Starts that are read of a source before an import; the bytes that come tell of the others. */
+const MAX_STARTS = 32
+
+/** The pickles among files, as far as names and a few starts tell before the import. */
+async function picklesAmong(
+  entries: readonly ManifestEntry[],
+  files: PlannedImport['files'],
+  signal: AbortSignal
+): Promise<string[]> {
+  const found = entries.map(({ name }) => name).filter(isPickleByName)
+  if (found.length > 0) return found
+  const inDoubt = entries.filter(({ name }) => mayBePickle(name)).toSorted((a, b) => b.sizeBytes - a.sizeBytes)
+  await forEachLimited(inDoubt.slice(0, MAX_STARTS), READS_AT_ONCE, signal, async ({ name, sizeBytes }, signal) => {
+    const start = await withStartOf(files.get(name)!, signal, (readAt) =>
+      readAt(0, Math.min(sizeBytes, PICKLE_START_BYTES))
+    )
+    if (start !== undefined && isPickle(name, start)) found.push(name)
+  })
+  return found.sort()
 }
 
 /** The source under the names that the selection asks for. */

@@ -1,9 +1,16 @@
 import type { DiskBlobStore } from '@svc/cas'
-import type { PlannedArtifacts } from '@svc/classify'
+import type { EntryKind, PlannedArtifacts } from '@svc/classify'
 import type { Offload } from '../offload/pool.ts'
 import type { HeaderRead } from '../offload/task.ts'
 import type { Ingested } from './ingest.ts'
 import type { PlannedImport } from './plan.ts'
+
+/** What is read of an entry. */
+const READS: Readonly<Partial<Record<EntryKind, HeaderRead['what']>>> = {
+  'weights.gguf': 'gguf-head',
+  'weights.safetensors': 'safetensors-header',
+  opaque: 'start'
+}
 
 /**
  * Stage 3, when the bytes are in the store: derives quants and artifacts from headers, `config.json` and licences.
@@ -18,14 +25,10 @@ export function classifyFiles(
   const { recognition } = plan
   const headers: HeaderRead[] = []
   for (const { name, kind } of recognition.entries) {
-    if (kind !== 'weights.gguf' && kind !== 'weights.safetensors') continue
+    const what = READS[kind]
+    if (what === undefined) continue
     const { digest, sizeBytes } = ingested.blobs.get(name)!
-    headers.push({
-      name,
-      what: kind === 'weights.gguf' ? 'gguf-head' : 'safetensors-header',
-      sizeBytes,
-      path: store.blobPath(digest)
-    })
+    headers.push({ name, what, sizeBytes, path: store.blobPath(digest) })
   }
   return offload.call('plan', {
     recognition,

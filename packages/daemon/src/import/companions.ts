@@ -26,7 +26,7 @@ export interface CompanionPlan {
 
 const NO_COMPANIONS: CompanionPlan = { files: new Map(), omitted: [] }
 
-const isHidden = (name: string): boolean => name.startsWith('.') || name.includes('/.')
+export const isHidden = (name: string): boolean => name.startsWith('.') || name.includes('/.')
 
 /**
  * Chooses companions among all files of a source: small ones that no manifest has as they are, those nearest to the root first.

@@ -1,4 +1,4 @@
-import { requireImportable, warningsOfNames } from '@svc/classify'
+import { refusePickles, requireImportable, warningsOfNames } from '@svc/classify'
 import { timestampOf } from '@svc/internal-clock'
 import { formatRepoId, type RepoId, type Sha256Digest } from '@svc/ref'
 import { choiceUnder } from '../library/artifact-record.ts'
@@ -304,6 +304,8 @@ export class Importer {
     const { source, recognition } = plan
     const artifacts = await classifyFiles(plan, ingested, store, offload)
     const malformed = malformedIn(artifacts, selection)
+    if (selection.opaque?.allowsPickles === false)
+      refusePickles(artifacts.warnings.filter(({ code }) => code === 'pickle').flatMap(({ names }) => names))
     const { companions, brought } = besideOf(plan, ingested, artifacts, selection.choice)
     // before documents are written that make a model of the blobs
     const doubts = await this.#doubts(plan, brought, report)
@@ -378,8 +380,8 @@ export class Importer {
   }
 }
 
-/** Weights and adapters: files derived from others belong to no source. */
+/** Weights, adapters and opaque files: files derived from others belong to no source. */
 const weightsOf = ({ recognition }: PlannedImport, { blobs }: Ingested): readonly Sha256Digest[] =>
   recognition.entries
-    .filter(({ kind }) => kind.startsWith('weights.') || kind === 'adapter')
+    .filter(({ kind }) => kind.startsWith('weights.') || kind === 'adapter' || kind === 'opaque')
     .map(({ name }) => blobs.get(name)!.digest)

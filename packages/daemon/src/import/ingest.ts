@@ -249,7 +249,8 @@ class FileIngest {
 
   async #text(file: SourceFile, maxBytes: number, signal: AbortSignal): Promise<Pick<LicenceFact, 'bytes' | 'digest'>> {
     const isKept = file.sizeBytes <= maxBytes
-    const digest = this.companions.get(file.name)?.digest
+    // the text of a licence may be a file of the artifact, too
+    const digest = (this.companions.get(file.name) ?? this.blobs.get(file.name))?.digest
     if (digest !== undefined)
       return { digest, bytes: isKept ? await readSmallBlob(this.#context.store, digest) : undefined }
     const hash = createHash('sha256')

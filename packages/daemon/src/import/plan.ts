@@ -1,7 +1,7 @@
 import { ClassifyError, type FileUse, isSecretByName, type NamesRead, type Recognition, recognize } from '@svc/classify'
 import { LibraryError } from '../library/library-error.ts'
 import type { Offload } from '../offload/pool.ts'
-import { type CompanionPlan, planCompanions } from './companions.ts'
+import { type CompanionPlan, isHidden, planCompanions } from './companions.ts'
 import type { ReadHead } from './heads.ts'
 import type { ImportSource, SourceFile } from './source.ts'
 
@@ -53,7 +53,7 @@ function refused({ kind }: ImportSource, cause: unknown): unknown {
 
 function planned(source: ImportSource, found: Recognition): PlannedImport {
   const files = new Map(source.files.map((file) => [file.name, file]))
-  const recognition = source.origin.kind === 'local' ? withoutSecrets(found) : found
+  const recognition = source.origin.kind === 'local' ? withoutOwn(withoutSecrets(found)) : found
   const listed = [...files.keys()]
   return { source, recognition, listed, files, companions: planCompanions(source, files, recognition.uses) }
 }
@@ -68,6 +68,22 @@ function withoutSecrets(recognition: Recognition): Recognition {
   const uses = new Map(recognition.uses)
   for (const { name, reason } of left) uses.set(name, { use: 'skip', reason })
   return { ...recognition, licences, uses, skipped: [...recognition.skipped, ...left] }
+}
+
+/** Of files that are taken as they are, without those that are hidden or named like secrets (spec rec.32). */
+function withoutOwn(recognition: Recognition): Recognition {
+  if (recognition.names !== 'opaque') return recognition
+  const isOwn = (name: string): boolean => isHidden(name) || isSecretByName(name)
+  const own = recognition.entries.map(({ name }) => name).filter(isOwn)
+  if (own.length === 0) return recognition
+  const uses = new Map(recognition.uses)
+  for (const name of own) uses.set(name, { use: 'skip', reason: 'unrecognised' })
+  return {
+    ...recognition,
+    uses,
+    entries: recognition.entries.filter(({ name }) => !isOwn(name)),
+    skipped: [...recognition.skipped, ...own.map((name) => ({ name, reason: 'unrecognised' as const }))]
+  }
 }
 
 /** The files that an import reads or fetches, and for what. */

@@ -9,6 +9,8 @@ export type MayReplace = boolean | 'same-repository'
 /** Which files of a source make up an import, as recognition sees their names. */
 export interface SourceSelection extends FileSelection {
   readonly normalizedNames: boolean
+  /** Every file is taken as it is (spec rec.32), pickles only if the owner says so. */
+  readonly opaque?: { readonly allowsPickles: boolean } | undefined
 }
 
 /** What the caller selects for an import (spec add.1, add.6, add.10), validated. */

@@ -1,8 +1,9 @@
 import type { ManifestFile } from '@svc/manifest'
 import type { Sha256Digest } from '@svc/ref'
 
-/** Weights alone are evicted. Other files are small, and their tars are made here: no source has these. */
-export const isEvictable = ({ kind }: Pick<ManifestFile, 'kind'>): boolean => kind.startsWith('weights.')
+/** Weights alone are evicted, and files that were taken as they are. Other files are small, and their tars are made here: no source has these. */
+export const isEvictable = ({ kind }: Pick<ManifestFile, 'kind'>): boolean =>
+  kind.startsWith('weights.') || kind === 'opaque'
 
 /** Why the weights of an artifact stay. */
 export type KeptFact = 'pinned' | 'viewed' | 'in-use' | 'unproven'

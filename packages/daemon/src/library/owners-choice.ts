@@ -1,5 +1,5 @@
 import type { OwnersChoice } from '@svc/classify'
-import { type FieldRule, listOf, objectOf, oneOf, optional, text } from './strict.ts'
+import { type FieldRule, listOf, objectOf, oneOf, optional, text, yes } from './strict.ts'
 
 const auxRule: FieldRule = (value, what) => (value === 'none' ? undefined : listOf(text)(value, what))
 
@@ -8,5 +8,7 @@ export const OWNERS_CHOICE = objectOf<OwnersChoice>({
   names: optional(oneOf('normalized')),
   quants: optional(listOf(text)),
   files: optional(listOf(text)),
-  aux: optional(auxRule)
+  aux: optional(auxRule),
+  recognise: optional(oneOf('opaque')),
+  allowPickle: yes
 })

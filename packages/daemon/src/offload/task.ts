@@ -13,7 +13,7 @@ import type {
 /** A header that is read directly from a blob's file. */
 export interface HeaderRead {
   readonly name: string
-  readonly what: 'safetensors-header' | 'gguf-head'
+  readonly what: 'safetensors-header' | 'gguf-head' | 'start'
   readonly sizeBytes: number
   /** The blob's file. */
   readonly path: string
@@ -46,7 +46,7 @@ export interface OffloadTasks {
   plan: { request: PlanRequest; response: PlannedArtifacts }
   /** Of an open file, whose descriptor stays open until the answer. */
   header: {
-    request: Pick<HeaderRead, 'what' | 'sizeBytes'> & { readonly fd: number }
+    request: Pick<HeaderRead, 'name' | 'what' | 'sizeBytes'> & { readonly fd: number }
     response: HeaderSummary
   }
   /** Over the start of a GGUF. */

@@ -3,7 +3,7 @@ import { type Magnet, MetainfoError, parseMagnet, tryParseInfohash } from '@svc/
 import { type RepoId, type Sha256Digest, tryParseDigest } from '@svc/ref'
 import { DaemonError } from '../errors.ts'
 import type { MayReplace } from '../import/selection.ts'
-import { importTarget, mayReplaceOf } from '../import-fields.ts'
+import { importTarget, mayReplaceOf, opaqueOf } from '../import-fields.ts'
 import { checkedHints, isHttpUrl, isPeerAddress, isTrackerUrl } from '../library/hints.ts'
 import type { SwarmHints } from '../library/origin.ts'
 
@@ -26,6 +26,8 @@ export interface PinnedImport {
   /** The repository to add it to; without one the artifact is known by its digest only. */
   readonly repo: RepoId | undefined
   readonly private: boolean
+  /** Files may be such as no row recognizes, pickles only if the owner says so (spec rec.32). */
+  readonly opaque?: { readonly allowsPickles: boolean } | undefined
   /** The artifacts of the name that it may replace. Default: any. */
   readonly mayReplace?: MayReplace
   /** If it does not fit, models that can be fetched again may be evicted. */
@@ -63,6 +65,7 @@ export function parseImportBt(body: ImportBtBody): PinnedImport {
     companions: companionsOf(body),
     repo: body.as === undefined ? undefined : importTarget(body.as, 'as'),
     private: body.private ?? false,
+    opaque: opaqueOf(body),
     mayReplace: mayReplaceOf(body),
     mayEvict: body.evict ?? false
   }

@@ -76,6 +76,8 @@ export class PinnedImports {
       companions: futureCompanions,
       repo: importTarget(futureName, 'as'),
       private: false,
+      // the owner's import got as far as its record
+      opaque: { allowsPickles: true },
       isResumed: true
     })
   }

@@ -126,7 +126,7 @@ const sum = (entries: readonly { readonly sizeBytes: number }[]): number =>
 
 /** Whether a running model has it in memory. */
 const isLoaded = (entry: ArtifactPlan['entries'][number]): boolean =>
-  isWeights(entry) || entry.role === 'vision-projector' || entry.role === 'draft'
+  isWeights(entry) || entry.kind === 'opaque' || entry.role === 'vision-projector' || entry.role === 'draft'
 
 interface MemoryFound {
   readonly memory?: NonNullable<ImportPlan['memory']>
