@@ -5,6 +5,8 @@ import { OciError } from './errors.ts'
 export interface OciDocuments {
   readonly index: OciIndex
   readonly manifest: OciManifest
+  /** That a configuration names; undefined also for one that is no JSON object. */
+  readonly quant: string | undefined
   /** Of a login server. Undefined where it gives none. */
   readonly token: string | undefined
 }
@@ -24,6 +26,7 @@ export const OCI_DOCUMENTS: {
 } = {
   index: parseOciIndex,
   manifest: parseOciManifest,
+  quant: quantIn,
   token: (bytes) => {
     const { token, access_token: accessToken } = parseObject(bytes, 'the answer of a login server')
     const given = token ?? accessToken
@@ -35,3 +38,16 @@ export const OCI_DOCUMENTS: {
 export const OCI_DOCUMENT_ERRORS = { OciError } as const
 
 export const readOciDocumentHere: ReadOciDocument = async (kind, bytes) => OCI_DOCUMENTS[kind](bytes)
+
+/** Ollama says it as `file_type`, Docker as `config.quantization`, perhaps with a slash. */
+function quantIn(bytes: Uint8Array): string | undefined {
+  let config: Readonly<Record<string, unknown>>
+  try {
+    config = parseObject(bytes, 'the configuration')
+  } catch {
+    return undefined
+  }
+  const inner = config.config as { readonly quantization?: unknown } | null | undefined
+  const said = config.file_type ?? inner?.quantization
+  return typeof said === 'string' ? said.slice(said.lastIndexOf('/') + 1) : undefined
+}

@@ -196,7 +196,7 @@ const MIRRORS = [
     [
       MEANWHILE('is not answered if'),
       'the OCI mirror asks before it sends a manifest',
-      'if (await this.#mayGive(name, artifact)) return image.manifest',
+      'if (await this.#mayGive(name, artifact)) return form.manifest',
       'if (artifact !== undefined) return image.manifest'
     ],
     [

@@ -202,7 +202,7 @@ const LONG: readonly (readonly [string, (reader: DocumentReader, offload: Offloa
     ([what, kind, bytes, about]) =>
       [what, (reader: DocumentReader) => reader.parse('hub', bytes, [kind, about])] as const
   ),
-  ...(['index', 'manifest', 'token'] as const).map(
+  ...(['index', 'manifest', 'quant', 'token'] as const).map(
     (kind) => [`an OCI ${kind}`, (reader: DocumentReader) => reader.parse('oci', ONE_TEXT, kind)] as const
   ),
   ['the listing of a publication', (reader) => reader.parse('withheld', ONE_TEXT, { pin: DIGEST, at: 'it' })],

@@ -1,3 +1,4 @@
+import { basename } from 'node:path'
 import type { OciDocument, OciFile, OciModel, ReadOciDocument, RegistryOptions } from '@svc/oci'
 import type { FetchContext, ImportSource } from '../../import/source.ts'
 import { ociDocumentsIn, type ParseDocument } from '../../library/document-calls.ts'
@@ -32,8 +33,8 @@ export async function listLayout(
   const layout = await oci.openLayout(path, readDocument)
   const descriptor = oci.chooseManifest(layout.index, wanted)
   const manifest = await readDocument('manifest', await layout.document(descriptor))
-  const model = oci.modelOf(manifest)
-  await layout.document(manifest.config)
+  const quant = await readDocument('quant', await layout.document(manifest.config))
+  const model = oci.modelOf(manifest, { repository: basename(path, '.tar'), quant })
   for (const { digest, sizeBytes } of model.files) await layout.place({ digest, size: sizeBytes })
   return {
     model,
@@ -61,8 +62,9 @@ export async function listRegistry(
   try {
     const document = await manifestOf({ oci, repository, readDocument }, reference.digest ?? reference.tag, signal)
     const manifest = await readDocument('manifest', document.bytes)
-    const model = oci.modelOf(manifest)
-    await repository.document(manifest.config, { signal })
+    const quant = await readDocument('quant', await repository.document(manifest.config, { signal }))
+    const { repository: name, tag } = reference
+    const model = oci.modelOf(manifest, { repository: name, tag, quant })
     await askForAccess(repository, model, signal)
     return {
       model,
