@@ -1,3 +1,4 @@
+import { type ArtifactState, givenCompanions, type Library, readSmallBlob, writeDocument } from '@svc/library/parts'
 import {
   type ArtifactTorrent,
   type Companions,
@@ -8,16 +9,14 @@ import {
 } from '@svc/manifest'
 import type { PieceLayers } from '@svc/metainfo'
 import { digestBytes, type Sha256Digest } from '@svc/ref'
-import { writeDocument } from '../import/seal.ts'
-import type { ArtifactState } from '../library/artifacts.ts'
-import { givenCompanions } from '../library/given-companions.ts'
-import type { Library } from '../library/library.ts'
-import { readSmallBlob } from '../library/small-blob.ts'
+import type { AnswerReader } from '../answers.ts'
 
 /** Piece layers: 32 bytes per piece, and at most 2 million pieces. */
 const MAX_LAYERS_BYTES = 80 << 20
 
-type ArtifactTorrentsDeps = Pick<Library, 'store' | 'documents' | 'leafLayers'>
+type ArtifactTorrentsDeps = Pick<Library, 'store' | 'documents' | 'leafLayers'> & {
+  readonly answers: Pick<AnswerReader, 'parse'>
+}
 
 /** The store's manifests as the torrents that follow from them (spec doc.17). */
 export class ArtifactTorrents {
@@ -83,7 +82,7 @@ export class ArtifactTorrents {
       if (encoded === undefined) return undefined
       const { files, pieceLength } = torrent
       const about = { files, pieceLength }
-      const { layers, missing } = await this.#deps.documents.parse('pieceLayers', encoded, about)
+      const { layers, missing } = await this.#deps.answers.parse('pieceLayers', encoded, about)
       return missing.length === 0 ? layers : undefined
     } catch {
       // a damaged record or layers blob is created again from the leaf layers, which are verified

@@ -1,12 +1,11 @@
 import { hash } from 'node:crypto'
 import { type Clock, within } from '@svc/internal-clock'
 import { diskErrorOf, type HttpClient, isIdentity } from '@svc/internal-http'
+import { policyOf, type SwarmHints } from '@svc/library/parts'
 import { type ArtifactTorrent, MAX_DOCUMENT_BYTES, manifestPath, torrentName } from '@svc/manifest'
 import { formatInfohash, type PieceLayers, type TorrentInfo, toHex } from '@svc/metainfo'
 import { digestHex, type Sha256Digest } from '@svc/ref'
-import type { ParseDocument } from '../library/document-calls.ts'
-import { policyOf } from '../library/hints.ts'
-import type { SwarmHints } from '../library/origin.ts'
+import type { ParseAnswer } from '../answers.ts'
 import type { WebseedKeys } from './webseed-keys.ts'
 
 /** A body that arrives slowly is abandoned after this time, however small it is. */
@@ -17,7 +16,7 @@ export interface WebseedReading {
   /** Signs requests to webseeds that have a key. */
   readonly keys: Pick<WebseedKeys, 'headersFor'>
   readonly clock: Pick<Clock, 'now' | 'after'>
-  readonly parse: ParseDocument
+  readonly parse: ParseAnswer
 }
 
 /** `Cache-Control: private`, perhaps among other directives. */

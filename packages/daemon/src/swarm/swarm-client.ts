@@ -1,20 +1,25 @@
 import type { ImportBtBody, Job, ShareResult, SwarmStatus, TorrentStatus } from '@svc/client/protocol'
 import { HttpClient } from '@svc/internal-http'
 import { formatAddress, type PeerAddress, TokenBucket } from '@svc/internal-net'
+import { TRANSFER_NICE } from '@svc/internal-workers'
+import {
+  type CopyWitness,
+  type FillContext,
+  type Filler,
+  type FillRequest,
+  type Library,
+  type Needed,
+  NO_HINTS
+} from '@svc/library/parts'
 import type { Sha256Digest } from '@svc/ref'
 import { createSwarm, type Swarm, type UploadLimit } from '@svc/swarm'
+import type { AnswerReader } from '../answers.ts'
 import { configuredAddress } from '../config/address.ts'
 import type { SwarmConfig } from '../config/config.ts'
 import type { WebseedKeyConfig } from '../config/webseed.ts'
 import { DaemonError, StartError } from '../errors.ts'
 import type { Listeners } from '../http/traffic.ts'
 import { type EnsureJobDeps, startEnsure } from '../jobs/ensure-job.ts'
-import type { Library } from '../library/library.ts'
-import type { Needed } from '../library/needed.ts'
-import { NO_HINTS } from '../library/origin.ts'
-import type { CopyWitness } from '../operations/copies.ts'
-import type { FillContext, Filler, FillRequest } from '../operations/fill.ts'
-import { TRANSFER_NICE } from '../thread-priority.ts'
 import { waysIn } from './addresses.ts'
 import { ArtifactSwarm, type SwarmTotals } from './artifact-swarm.ts'
 import { ArtifactTorrents } from './artifact-torrents.ts'
@@ -40,6 +45,7 @@ export interface SwarmClientDeps
   extends ImportBtContext,
     Omit<EnsureJobDeps, 'filler'>,
     Pick<Library, 'log' | 'clock' | 'holdings'> {
+  readonly answers: Pick<AnswerReader, 'parse'>
   readonly needed: Pick<Needed, 'isGiven'>
   readonly config: { readonly swarm: SwarmConfig; readonly webseedKeys: readonly WebseedKeyConfig[] }
   /** Counts the webseed listener's traffic. */
@@ -101,7 +107,7 @@ export class SwarmClient {
     this.#webseed = webseed
     this.#peerHost = peerHost
     this.#keys = keys
-    this.#reading = { web: new HttpClient({ clock }), keys, clock, parse: context.documents.parse }
+    this.#reading = { web: new HttpClient({ clock }), keys, clock, parse: context.answers.parse }
     this.#limit = limit
     this.#torrents = new ArtifactTorrents(context)
     this.copies = [
@@ -159,7 +165,7 @@ export class SwarmClient {
         trusted: swarm.trusted,
         ...(swarm.zone !== undefined && { zone: swarm.zone }),
         lsd: swarm.lsd,
-        parseInfo: (info) => context.documents.parse('info', info),
+        parseInfo: (info) => context.answers.parse('info', info),
         verifyNice: TRANSFER_NICE,
         onFault: ({ thread, error, count, pauseMs }) =>
           log.warn(

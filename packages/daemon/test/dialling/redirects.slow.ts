@@ -20,7 +20,7 @@ import { CERTIFICATE, KEY } from '../../../hub/test/certificate.ts'
 import { announceHttp } from '../../../internal/discovery/src/http-announce.ts'
 import { tryParseTrackerUrl } from '../../../internal/discovery/src/tracker-url.ts'
 import { throughUrl } from '../../../publish/src/check.ts'
-import { parseHere } from '../../src/library/document-calls.ts'
+import { parseHere } from '../../src/answers.ts'
 import { CatalogProvider } from '../../src/sources/catalog/provider.ts'
 import { WebseedDocuments } from '../../src/swarm/pinned-manifest.ts'
 

@@ -4,26 +4,31 @@ import { within } from '@svc/internal-clock'
 import { KeyedLock } from '@svc/internal-concurrency'
 import { HttpClient } from '@svc/internal-http'
 import { DialGuard, type DialPolicy, policyOfNamer } from '@svc/internal-net'
+import { TRANSFER_NICE } from '@svc/internal-workers'
+import {
+  type ArtifactState,
+  checkedHints,
+  heldBackReason,
+  type Importer,
+  type ImportSelection,
+  isPeerAddress,
+  type Library,
+  oneChunk,
+  type Room,
+  verdictOf,
+  type Work,
+  withMark
+} from '@svc/library/parts'
 import { formatRepoId, type RepoId, type Sha256Digest } from '@svc/ref'
 import { V1Swarm } from '@svc/swarm-v1'
+import { type AnswerReader, hubDocumentsIn } from '../../answers.ts'
 import { configuredAddress } from '../../config/address.ts'
 import type { CatalogConfig, HubConfig, SwarmConfig } from '../../config/config.ts'
 import { DaemonError } from '../../errors.ts'
-import type { Importer } from '../../import/importer.ts'
-import type { ImportSelection } from '../../import/selection.ts'
 import { importSelectionOf, targetFor } from '../../import-fields.ts'
 import { importOutcome } from '../../jobs/import-jobs.ts'
 import type { JobOutcome } from '../../jobs/job-work.ts'
 import type { JobRegistry } from '../../jobs/registry.ts'
-import type { ArtifactState } from '../../library/artifacts.ts'
-import { hubDocumentsIn } from '../../library/document-calls.ts'
-import { checkedHints, isPeerAddress } from '../../library/hints.ts'
-import type { Library } from '../../library/library.ts'
-import { heldBackReason, verdictOf, withMark } from '../../library/provenance.ts'
-import { oneChunk } from '../../library/small-blob.ts'
-import type { Room } from '../../operations/room.ts'
-import type { Work } from '../../operations/work.ts'
-import { TRANSFER_NICE } from '../../thread-priority.ts'
 import { OwnersHub } from '../hub/owners-hub.ts'
 import { type Anchor, findAnchor } from './anchor.ts'
 import type { ListedTorrent } from './listing.ts'
@@ -34,11 +39,9 @@ import { linesOf, quantsRead, selectEntry } from './select.ts'
 import { catalogSource } from './source.ts'
 
 export interface CatalogDeps
-  extends Pick<
-    Library,
-    'clock' | 'store' | 'documents' | 'artifacts' | 'needed' | 'leafLayers' | 'holdings' | 'trust' | 'log'
-  > {
+  extends Pick<Library, 'clock' | 'store' | 'artifacts' | 'needed' | 'leafLayers' | 'holdings' | 'trust' | 'log'> {
   readonly config: { readonly catalog: CatalogConfig; readonly hub: HubConfig; readonly swarm: SwarmConfig }
+  readonly answers: Pick<AnswerReader, 'parse'>
   readonly room: Pick<Room, 'require'>
   readonly importer: Importer
   readonly jobs: JobRegistry
@@ -97,7 +100,7 @@ export class Catalog {
       ...options.timings
     }
     const { endpoint } = config.catalog
-    const { parse } = context.documents
+    const { parse } = context.answers
     const readDocument = hubDocumentsIn(parse)
     this.#provider = endpoint === undefined ? undefined : new CatalogProvider(endpoint, this.#web, clock, parse)
     this.#hubs = new OwnersHub(config.hub, {
@@ -274,7 +277,7 @@ export class Catalog {
     if (!URL.canParse(endpoint)) return sources
     // a catalog on the internet must not direct this node into its own network: such connections are refused.
     const policy = await this.#policy()
-    const readDocument = hubDocumentsIn(this.#context.documents.parse)
+    const readDocument = hubDocumentsIn(this.#context.answers.parse)
     try {
       return [createHub({ endpoint, policy, threadNice: TRANSFER_NICE, readDocument }), ...sources]
     } catch (error) {
@@ -331,7 +334,7 @@ export class Catalog {
         // if the catalog itself has a private address, what it lists may, too (a mirror in the LAN, a test).
         policy: await this.#policy(),
         uploadLimitBytesPerSecond: catalog.uploadLimitBytesPerSecond,
-        parse: (info, infohash) => this.#context.documents.parse('v1Torrent', info, infohash),
+        parse: (info, infohash) => this.#context.answers.parse('v1Torrent', info, infohash),
         onFault: ({ thread, error, count, pauseMs }) =>
           this.#context.log.warn(
             { err: error, thread, count, pauseMs },
@@ -347,8 +350,8 @@ export class Catalog {
   async #seeding(): Promise<V1Seeds> {
     const swarm = await this.#started()
     this.#listening = swarm
-    const { store, log, documents } = this.#context
-    this.#seeds ??= new V1Seeds(store, swarm, log, documents.parse)
+    const { store, log, answers } = this.#context
+    this.#seeds ??= new V1Seeds(store, swarm, log, answers.parse)
     return this.#seeds
   }
 }

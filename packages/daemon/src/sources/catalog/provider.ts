@@ -1,8 +1,8 @@
 import { type Clock, within } from '@svc/internal-clock'
 import type { HttpClient } from '@svc/internal-http'
+import { LibraryError } from '@svc/library/parts'
+import type { ParseAnswer } from '../../answers.ts'
 import { DaemonError } from '../../errors.ts'
-import type { ParseDocument } from '../../library/document-calls.ts'
-import { LibraryError } from '../../library/library-error.ts'
 import { type ListedTorrent, parseCatalogListing } from './listing.ts'
 
 const MAX_LISTING_BYTES = 4 << 20
@@ -17,10 +17,10 @@ export class CatalogProvider {
   readonly #endpoint: string
   readonly #web: HttpClient
   readonly #clock: Pick<Clock, 'after'>
-  readonly #parse: ParseDocument
+  readonly #parse: ParseAnswer
 
   /** `endpoint`: http or https URL, with or without a trailing slash. */
-  constructor(endpoint: string, web: HttpClient, clock: Pick<Clock, 'after'>, parse: ParseDocument) {
+  constructor(endpoint: string, web: HttpClient, clock: Pick<Clock, 'after'>, parse: ParseAnswer) {
     this.#endpoint = endpoint.replace(/\/+$/, '')
     this.#web = web
     this.#clock = clock

@@ -1,11 +1,9 @@
 import type { BlobStore } from '@svc/cas'
 import type { TorrentStatus } from '@svc/client/protocol'
+import { type Log, OpenBlobs, readSmallBlob } from '@svc/library/parts'
 import { isDigest, type Sha256Digest } from '@svc/ref'
 import type { V1Layout, V1Storage, V1Swarm, V1Torrent } from '@svc/swarm-v1'
-import type { ParseDocument } from '../../library/document-calls.ts'
-import type { Log } from '../../library/log.ts'
-import { OpenBlobs } from '../../library/open-blobs.ts'
-import { readSmallBlob } from '../../library/small-blob.ts'
+import type { ParseAnswer } from '../../answers.ts'
 
 /** The data of a BitTorrent v1 torrent in `state/artifacts`, for seeding it from blobs after a restart. */
 export interface V1Seed {
@@ -39,10 +37,10 @@ export class V1Seeds {
   readonly #log: Log
   readonly #torrents = new Map<string, { readonly torrent: V1Torrent; readonly layout: V1Layout; seeding: boolean }>()
   readonly #blobs: OpenBlobs
-  readonly #parse: ParseDocument
+  readonly #parse: ParseAnswer
   #closed = false
 
-  constructor(store: BlobStore, swarm: V1Swarm, log: Log, parse: ParseDocument) {
+  constructor(store: BlobStore, swarm: V1Swarm, log: Log, parse: ParseAnswer) {
     this.#parse = parse
     this.#store = store
     this.#blobs = new OpenBlobs(store, MAX_OPEN)

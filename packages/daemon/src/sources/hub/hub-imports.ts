@@ -8,19 +8,16 @@ import type {
 } from '@svc/client/protocol'
 import { createHub, type Hub, type HubListing, type HubOptions, type RetryWait } from '@svc/hub'
 import { type Timer, timestampOf } from '@svc/internal-clock'
+import { TRANSFER_NICE } from '@svc/internal-workers'
+import type { CompanionsRequest, Importer, ImportSource, Library, Offload } from '@svc/library/parts'
 import type { Manifest } from '@svc/manifest'
 import { formatRepoId } from '@svc/ref'
 import { LRUCache } from 'lru-cache'
+import { type AnswerReader, hubDocumentsIn } from '../../answers.ts'
 import type { HubConfig } from '../../config/config.ts'
 import { DaemonError } from '../../errors.ts'
-import type { CompanionsRequest, Importer } from '../../import/importer.ts'
-import type { ImportSource } from '../../import/source.ts'
 import { importSelectionOf } from '../../import-fields.ts'
 import type { ImportJobs } from '../../jobs/import-jobs.ts'
-import { hubDocumentsIn } from '../../library/document-calls.ts'
-import type { Library } from '../../library/library.ts'
-import type { Offload } from '../../offload/pool.ts'
-import { TRANSFER_NICE } from '../../thread-priority.ts'
 import { probeAccess } from './access-probe.ts'
 import { type ConfirmDeps, confirmUnknown, createConfirmation } from './confirm.ts'
 import { HubCopies } from './copies.ts'
@@ -52,6 +49,7 @@ export interface HubDeps extends Omit<OutdatedDeps, 'owners' | 'sourceOf'>, Pick
   readonly config: { readonly hub: HubConfig }
   readonly version: string
   readonly strangersOffload: Offload
+  readonly answers: Pick<AnswerReader, 'parse'>
   readonly importer: Importer
   readonly importJobs: ImportJobs
   readonly listeners: { readonly mark: string }
@@ -67,7 +65,7 @@ export type HubImports = ReturnType<typeof createHubImports>
  */
 export function createHubImports(context: HubDeps, more: Pick<HubOptions, 'limits' | 'retry'> = {}) {
   const { clock, config, importJobs, log, version } = context
-  const readDocument = hubDocumentsIn(context.documents.parse)
+  const readDocument = hubDocumentsIn(context.answers.parse)
   const { endpoint, skipUnrecognized } = config.hub
   const common = { ...(endpoint !== undefined && { endpoint }), userAgent: `svcd/${version}` }
   const { userAgent } = common

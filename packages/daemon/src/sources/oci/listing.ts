@@ -1,8 +1,7 @@
 import { basename } from 'node:path'
+import type { FetchContext, ImportSource, Provenance } from '@svc/library/parts'
 import type { OciDocument, OciFile, OciModel, ReadOciDocument, RegistryOptions } from '@svc/oci'
-import type { FetchContext, ImportSource } from '../../import/source.ts'
-import { ociDocumentsIn, type ParseDocument } from '../../library/document-calls.ts'
-import type { Provenance } from '../../library/provenance.ts'
+import { ociDocumentsIn, type ParseAnswer } from '../../answers.ts'
 import { type Oci, ociFailure } from './errors.ts'
 
 /** The destination of one file's bytes. */
@@ -27,7 +26,7 @@ export async function listLayout(
   oci: Oci,
   path: string,
   wanted: string | undefined,
-  parse: ParseDocument
+  parse: ParseAnswer
 ): Promise<ListedArtifact> {
   const readDocument = ociDocumentsIn(parse)
   const layout = await oci.openLayout(path, readDocument)
@@ -53,7 +52,7 @@ export async function listRegistry(
   oci: Oci,
   image: string,
   options: Omit<RegistryOptions, 'readDocument'>,
-  parse: ParseDocument,
+  parse: ParseAnswer,
   signal: AbortSignal
 ): Promise<ListedArtifact> {
   const reference = oci.parseRegistryReference(image)

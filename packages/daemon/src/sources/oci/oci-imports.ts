@@ -1,21 +1,18 @@
 import type { ImportOciBody, Job } from '@svc/client/protocol'
+import { checkPath, type Importer, type ImportSelection, type Work } from '@svc/library/parts'
 import { formatRepoId, type RepoId } from '@svc/ref'
+import type { AnswerReader } from '../../answers.ts'
 import { DaemonError } from '../../errors.ts'
-import type { Importer } from '../../import/importer.ts'
-import type { ImportSelection } from '../../import/selection.ts'
 import { importSelectionOf, importTarget } from '../../import-fields.ts'
 import { importOutcome } from '../../jobs/import-jobs.ts'
 import type { JobOutcome } from '../../jobs/job-work.ts'
 import type { JobRegistry } from '../../jobs/registry.ts'
-import type { Library } from '../../library/library.ts'
-import type { Work } from '../../operations/work.ts'
-import { checkPath } from '../local/walk.ts'
 import { type Oci, ociFailure } from './errors.ts'
 import { type ListedArtifact, listLayout, listRegistry, ociSource } from './listing.ts'
 
 export interface OciDeps {
   readonly version: string
-  readonly documents: Pick<Library['documents'], 'parse'>
+  readonly answers: Pick<AnswerReader, 'parse'>
   readonly jobs: JobRegistry
   readonly importer: Importer
 }
@@ -52,7 +49,7 @@ export class OciImports {
     return this.#deps.jobs.start({ kind: 'import-oci', ref: path ?? image!, as: formatRepoId(repo) }, async (job) => {
       try {
         const userAgent = `svcd/${this.#deps.version}`
-        const { parse } = this.#deps.documents
+        const { parse } = this.#deps.answers
         const listed =
           path !== undefined
             ? await listLayout(oci, path, body.manifest, parse)
