@@ -5,6 +5,7 @@ export default library(
   {
     index: 'src/index.ts',
     main: 'src/app/main.ts',
+    'answer-worker': 'src/answer-worker.ts',
     'listing-worker': 'src/sources/hub/listing-worker.ts'
   },
   bundling({ packages: ['ipaddr.js', 'lru-cache', 'pino', 'smol-toml', 'typebox', 'undici'], node: true })

@@ -7,10 +7,10 @@ import { CorruptStateError } from '../../internal/state/src/strict.ts'
 import { parseJsonBody } from '../src/api/json.ts'
 import { readQuery } from '../src/api/query.ts'
 import { parseConfigText } from '../src/config/file.ts'
+import { digestLines } from '../src/digest-list.ts'
 import { ConfigError, DaemonError } from '../src/errors.ts'
 import { parseRange } from '../src/http/range.ts'
 import { tryParseCatalogLine } from '../src/sources/catalog/listing.ts'
-import { digestLines } from '../src/sources/catalog/record.ts'
 import { recordText } from './support/records.ts'
 
 const decoder = new TextDecoder('utf-8', { ignoreBOM: true })

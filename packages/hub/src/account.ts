@@ -1,6 +1,5 @@
-import { isObject, own } from '@svc/internal-http'
 import { HubError } from './errors.ts'
-import { fetchJson, type ListingOptions } from './listing.ts'
+import { fetchDocument, type ListingOptions } from './listing.ts'
 import type { Net } from './net.ts'
 
 /** Whose token the hub object sends. */
@@ -13,9 +12,8 @@ export interface HubAccount {
 export async function fetchAccount(net: Net, options: ListingOptions): Promise<HubAccount> {
   const url = new URL(`${net.endpoint.base}/api/whoami-v2`)
   try {
-    const { value } = await fetchJson(net, url, { repoId: 'your account' }, options)
-    const name = isObject(value) ? own(value, 'name') : undefined
-    return typeof name === 'string' && /^[\w.-]{1,96}$/.test(name) ? { name } : {}
+    const of = { repoId: 'your account' }
+    return (await fetchDocument(net, url, of, options, 'account', of)).value
   } catch (error) {
     if (!(error instanceof HubError)) throw error
     if (error.code === 'E_UNKNOWN_REF') return {}

@@ -1,6 +1,7 @@
 import { Gate } from '@svc/internal-concurrency'
 import { type HttpClientOptions, Paces } from '@svc/internal-http'
 import { fetchAccount, type HubAccount } from './account.ts'
+import { type ReadHubDocument, readHubDocumentHere } from './documents.ts'
 import { type DownloadOptions, downloadRange, type RequestGates } from './download.ts'
 import { type Endpoint, PUBLIC_ENDPOINT, parseEndpoint } from './endpoint.ts'
 import { HubError } from './errors.ts'
@@ -40,6 +41,8 @@ export interface HubOptions {
   readonly policy?: 'machine' | 'network' | 'internet'
   /** Niceness of the threads that fetch large files, 0 (default) to 19. On Linux only: elsewhere a thread has no priority of its own. */
   readonly threadNice?: number
+  /** Reads the answers of the hub's API, e.g. in a thread. Default: on the thread of the caller, which long ones hold up. */
+  readonly readDocument?: ReadHubDocument
   readonly limits?: Partial<HubLimits>
   readonly retry?: Partial<RetryTimings>
 }
@@ -116,8 +119,9 @@ export function createHub(options: HubOptions = {}): Hub {
   const limits: HubLimits = { ...DEFAULT_LIMITS, ...options.limits }
   const timings: RetryTimings = { ...DEFAULT_TIMINGS, ...options.retry }
   const userAgent = options.userAgent ?? 'svc-hub'
-  const { dispatcher, tokenName = 'a token', policy, threadNice = 0 } = options
-  const net = new Net({ endpoint, token, tokenName, userAgent, dispatcher, policy, threadNice, limits, timings })
+  const { dispatcher, tokenName = 'a token', policy, threadNice = 0, readDocument = readHubDocumentHere } = options
+  const shown = { token, tokenName, userAgent }
+  const net = new Net({ endpoint, ...shown, dispatcher, policy, threadNice, limits, timings, readDocument })
   const lanes: RequestGates = {
     large: new Gate(limits.ranges),
     small: new Gate(limits.smallFiles),

@@ -1,6 +1,7 @@
 export type { ByteRanges } from '@svc/internal-byte-ranges'
 export type { RangeSink, RetryWait } from '@svc/internal-http'
 export type { HubAccount } from './account.ts'
+export { HUB_DOCUMENT_ERRORS, HUB_DOCUMENTS, type HubDocuments, type ReadHubDocument } from './documents.ts'
 export type { DownloadOptions } from './download.ts'
 export { isRepoId, isRevision } from './endpoint.ts'
 export { HubError, type HubErrorCode, type HubErrorDetails, type HubErrorReason } from './errors.ts'

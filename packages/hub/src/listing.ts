@@ -1,15 +1,6 @@
 import { errnoOf } from '@svc/internal-errors'
-import {
-  Backoff,
-  isIdentity,
-  isObject,
-  JsonExcessError,
-  type JsonOptions,
-  own,
-  parseJson,
-  type Response,
-  type RetryWait
-} from '@svc/internal-http'
+import { Backoff, isIdentity, type Response, type RetryWait } from '@svc/internal-http'
+import type { HubDocuments } from './documents.ts'
 import { infoUrl, isRepoId, isRevision, printableUrl, refsUrl, treeUrl } from './endpoint.ts'
 import { HubError, refusedListing } from './errors.ts'
 import type { Net } from './net.ts'
@@ -52,13 +43,9 @@ export interface ListingOptions {
   readonly onBytes?: (bytes: number) => void
 }
 
-/** Some hubs send a whole listing in one page. */
-const PAGE: JsonOptions = { values: 250_000 }
-/** The rest of the answer is as long as a listing. */
-const INFO: JsonOptions = { only: ['sha', 'id', 'modelId', 'private', 'gated', 'tags'] }
-
-interface JsonAnswer {
-  readonly value: unknown
+/** What was read of an answer. */
+export interface HubAnswer<Kind extends keyof HubDocuments> {
+  readonly value: HubDocuments[Kind]['found']
   readonly bytes: number
   readonly response: Response
 }
@@ -79,57 +66,42 @@ export async function fetchListing(
     if (seen.has(url.href)) throw refusedListing(info.repoId, 'its pages form a loop')
     if (seen.size >= net.limits.pages) throw refusedListing(info.repoId, `it has more than ${net.limits.pages} pages`)
     seen.add(url.href)
-    const answer = await fetchJson(net, url, info, options, PAGE)
-    bytes += answer.bytes
-    if (bytes > net.limits.listingBytes)
-      throw refusedListing(info.repoId, `it has more than ${net.limits.listingBytes} bytes`)
+    const { repoId, gated } = info
+    const about = { repoId, gated, maxEntries: net.limits.entries }
+    let answer: HubAnswer<'page'>
     try {
-      check.add(answer.value)
+      answer = await fetchDocument(net, url, info, options, 'page', about)
     } catch (error) {
       throw error instanceof UntoldHash ? untoldFailure(net, info, error) : error
     }
+    bytes += answer.bytes
+    if (bytes > net.limits.listingBytes)
+      throw refusedListing(info.repoId, `it has more than ${net.limits.listingBytes} bytes`)
+    await check.add(answer.value)
     url = nextPage(answer.response, url, net, info.repoId)
   }
-  return { ...info, files: check.finish() }
+  return { ...info, files: await check.finish() }
 }
 
 /** Without a hash no byte can be checked: a gated repository has to be opened first, another listing is wrong. */
-function untoldFailure(net: Net, info: HubInfo, { path, isMasked, message }: UntoldHash): HubError {
+function untoldFailure(net: Net, info: HubInfo, { details: { path, isMasked }, message }: UntoldHash): HubError {
   if (!info.gated && !isMasked) return refusedListing(info.repoId, message)
   return gatedFailure(`${net.endpoint.base}/${info.repoId}`, net.about(info), { path }, message).error
 }
 
 /** The commits that branches and tags of a repository name. Errors: see `Hub.namedCommits`. */
 export async function fetchNamedCommits(net: Net, repo: string, options: ListingOptions): Promise<ReadonlySet<string>> {
-  const value = await fetchRefs(net, repo, options)
-  return new Set(
-    (['branches', 'tags'] as const)
-      .flatMap((kind) => refsIn(value, kind, repo))
-      .flatMap((ref) => {
-        const commit = own(ref, 'targetCommit')
-        return typeof commit === 'string' && SHA1.test(commit) ? [commit] : []
-      })
-  )
+  return new Set((await fetchRefs(net, repo, options)).commits)
 }
 
 /** Names of the branches of a repository, sorted. Errors: see `Hub.branches`. */
-export async function fetchBranches(net: Net, repo: string, options: ListingOptions): Promise<readonly string[]> {
-  const names = refsIn(await fetchRefs(net, repo, options), 'branches', repo).map((ref) => own(ref, 'name'))
-  return names.filter((name): name is string => typeof name === 'string' && isRevision(name)).sort()
-}
+export const fetchBranches = async (net: Net, repo: string, options: ListingOptions): Promise<readonly string[]> =>
+  (await fetchRefs(net, repo, options)).branches
 
-async function fetchRefs(net: Net, repo: string, options: ListingOptions): Promise<unknown> {
+async function fetchRefs(net: Net, repo: string, options: ListingOptions): Promise<HubDocuments['refs']['found']> {
   requireNames(repo, undefined)
-  const { value } = await fetchJson(net, new URL(refsUrl(net.endpoint, repo)), { repoId: repo }, options)
-  return value
-}
-
-/** Some hubs send no list of tags. */
-function refsIn(value: unknown, kind: 'branches' | 'tags', repo: string): readonly Readonly<Record<string, unknown>>[] {
-  const refs = isObject(value) ? own(value, kind) : undefined
-  if (refs === undefined && kind === 'tags') return []
-  if (!Array.isArray(refs)) throw refusedListing(repo, `the hub sent no list of its ${kind}`)
-  return (refs as unknown[]).filter(isObject)
+  const url = new URL(refsUrl(net.endpoint, repo))
+  return (await fetchDocument(net, url, { repoId: repo }, options, 'refs', { repoId: repo })).value
 }
 
 function requireNames(repo: string, revision: string | undefined): void {
@@ -157,9 +129,11 @@ export async function fetchInfo(
   options: ListingOptions
 ): Promise<HubInfo> {
   requireNames(repo, revision)
-  const ask = (name: string | undefined) =>
-    fetchJson(net, new URL(infoUrl(net.endpoint, repo, name)), { repoId: repo, commit: name }, options, INFO)
-  let answer: JsonAnswer
+  const ask = (name: string | undefined) => {
+    const of = { repoId: repo, commit: name }
+    return fetchDocument(net, new URL(infoUrl(net.endpoint, repo, name)), of, options, 'info', { repoId: repo })
+  }
+  let answer: HubAnswer<'info'>
   try {
     answer = await ask(revision ?? 'main')
   } catch (error) {
@@ -167,37 +141,15 @@ export async function fetchInfo(
     if (revision !== undefined || !(error instanceof HubError && error.reason === 'no-such-revision')) throw error
     answer = await ask(undefined)
   }
-  const info = isObject(answer.value) ? answer.value : {}
-  const commit = own(info, 'sha')
-  if (typeof commit !== 'string' || !SHA1.test(commit))
-    throw refusedListing(repo, 'the hub does not say which commit the revision points to')
-  const repoId = own(info, 'id') ?? own(info, 'modelId') ?? repo
-  if (!isRepoId(repoId)) throw refusedListing(repo, 'the hub gives it an impossible name')
-  const isPrivate = own(info, 'private')
-  const gated = own(info, 'gated')
-  const unsaid = isPrivate === undefined || gated === undefined
-  const flags = { private: isPrivate === true, gated: gated !== undefined && gated !== false && gated !== null }
-  const restricted = flags.private || flags.gated || (unsaid && net.hasToken)
-  return { repoId, commit, ...flags, restricted, ...licenseIn(own(info, 'tags')), ...leftOutIn(answer.response) }
-}
-
-const MAX_TAGS = 1_000
-
-/** The tags of a repository; none where the hub gives no list. */
-export const tagsIn = (tags: unknown): readonly unknown[] => (Array.isArray(tags) ? tags.slice(0, MAX_TAGS) : [])
-
-export function licenseIn(tags: unknown): Pick<HubInfo, 'license'> {
-  const named = tagsIn(tags).map((tag) => /^license:([\w.+-]{1,64})$/.exec(typeof tag === 'string' ? tag : '')?.[1])
-  const license = named.find((each) => each !== undefined)
-  return license === undefined ? {} : { license }
+  const { isUnsaid, ...info } = answer.value
+  const restricted = info.private || info.gated || (isUnsaid && net.hasToken)
+  return { ...info, restricted, ...leftOutIn(answer.response) }
 }
 
 function leftOutIn(response: Response): Pick<HubListing, 'leftOut'> {
   const said = response.header('x-svc-left-out') ?? ''
   return /^[1-9]\d{0,5}$/.test(said) ? { leftOut: Number(said) } : {}
 }
-
-const SHA1 = /^[0-9a-f]{40}$/
 
 /** The target of `Link: <url>; rel="next"` (RFC 8288), which must be at the hub's own origin. */
 export function nextPage(response: Response, base: URL, net: Net, repoId: string): URL | undefined {
@@ -213,43 +165,52 @@ export function nextPage(response: Response, base: URL, net: Net, repoId: string
   return undefined
 }
 
-/** An answer of the hub's API, with retries. */
-export async function fetchJson(
+/** What is read of an answer of the hub's API, with retries. @throws also as the reader of `kind` does */
+export async function fetchDocument<Kind extends keyof HubDocuments>(
   net: Net,
   url: URL,
   { repoId, commit }: { readonly repoId: string; readonly commit?: string | undefined },
   options: ListingOptions,
-  bounds?: JsonOptions
-): Promise<JsonAnswer> {
+  kind: Kind,
+  about: HubDocuments[Kind]['about']
+): Promise<HubAnswer<Kind>> {
   const { signal, maxRateWaitMs = net.timings.maxRateWaitMs, tries = net.timings.tries } = options
   const timings = { ...net.timings, maxRateWaitMs, tries }
   const backoff = new Backoff(timings, options.onWaiting)
   for (;;) {
     try {
-      return await tryJson(net, url, net.about({ repoId, commit }), options, bounds)
+      const { bytes, response } = await tryBytes(net, url, net.about({ repoId, commit }), options)
+      try {
+        return { value: await net.readDocument(kind, bytes, about), bytes: bytes.length, response }
+      } catch (error) {
+        signal?.throwIfAborted()
+        if (!(error instanceof SyntaxError)) throw error
+        const what = 'does not respond with JSON; is the endpoint a model hub?'
+        throw badAnswer(`${url.origin} ${what}`, { url: printableUrl(url) }, error)
+      }
     } catch (error) {
       await backoff.after(error, signal)
     }
   }
 }
 
-async function tryJson(
+async function tryBytes(
   net: Net,
   url: URL,
   context: OutcomeContext,
-  { signal, onBytes }: ListingOptions,
-  bounds: JsonOptions | undefined
-): Promise<JsonAnswer> {
-  const unusable = (what: string, cause?: unknown): Error =>
-    badAnswer(`${url.origin} ${what}`, { url: printableUrl(url) }, cause)
+  { signal, onBytes }: ListingOptions
+): Promise<{ readonly bytes: Uint8Array; readonly response: Response }> {
   let response: Response | undefined
   try {
     response = await net.walk({ url, headers: { accept: 'application/json' }, signal, sameOriginOnly: true })
     if (response.status !== 200) throw statusFailure(response, context)
-    if (!isIdentity(response.headers)) throw unusable('encodes its response, although a plain one was requested')
+    if (!isIdentity(response.headers)) {
+      const what = 'encodes its response, although a plain one was requested'
+      throw badAnswer(`${url.origin} ${what}`, { url: printableUrl(url) })
+    }
     const bytes = await response.bytes(net.limits.jsonBytes)
     onBytes?.(bytes.length)
-    return { value: parseJson(bytes, bounds), bytes: bytes.length, response }
+    return { bytes, response }
   } catch (error) {
     void response?.discard()
     signal?.throwIfAborted()
@@ -257,10 +218,6 @@ async function tryJson(
       onBytes?.(net.limits.jsonBytes)
       throw refusedListing(context.repoId, `a response has more than ${net.limits.jsonBytes} bytes`)
     }
-    if (error instanceof JsonExcessError && error.bound !== 'depth')
-      throw refusedListing(context.repoId, `a response has ${error.message}`)
-    if (error instanceof SyntaxError || errnoOf(error) === 'ERR_ENCODING_INVALID_ENCODED_DATA')
-      throw unusable('does not respond with JSON; is the endpoint a model hub?', error)
     throw networkFailure(error, url, context)
   }
 }

@@ -1,5 +1,6 @@
 import { DownloadError, HttpClient, type HttpClientOptions, RedirectError, type Response } from '@svc/internal-http'
 import { DialGuard, type DialPolicy, isRefusedAddress, policyFrom } from '@svc/internal-net'
+import type { ReadHubDocument } from './documents.ts'
 import { type Endpoint, printableUrl } from './endpoint.ts'
 import { HubError } from './errors.ts'
 import type { HubLimits, RetryTimings } from './limits.ts'
@@ -16,6 +17,7 @@ export interface NetOptions {
   readonly threadNice: number
   readonly limits: HubLimits
   readonly timings: RetryTimings
+  readonly readDocument: ReadHubDocument
 }
 
 export interface WalkRequest {
@@ -62,6 +64,7 @@ export class Net {
   readonly limits: HubLimits
   readonly timings: RetryTimings
   readonly ranges: RangeThreads
+  readonly readDocument: ReadHubDocument
   readonly #options: NetOptions
   readonly #client: HttpClient
   readonly #policyOf: (url: URL) => Promise<DialPolicy>
@@ -72,6 +75,7 @@ export class Net {
     this.tokenName = tokenName
     this.hasToken = token !== undefined
     this.limits = limits
+    this.readDocument = options.readDocument
     this.timings = timings
     this.ranges = new RangeThreads(options.threadNice)
     this.#options = options

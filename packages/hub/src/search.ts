@@ -1,7 +1,5 @@
-import { isObject, own } from '@svc/internal-http'
-import { isRepoId } from './endpoint.ts'
 import { HubError } from './errors.ts'
-import { fetchJson, type ListingOptions, licenseIn, nextPage, tagsIn } from './listing.ts'
+import { fetchDocument, type ListingOptions, nextPage } from './listing.ts'
 import type { Net } from './net.ts'
 
 /** What to look for. Everything but `words` narrows. */
@@ -40,7 +38,6 @@ export interface HubHits {
 
 const MAX_LIMIT = 100
 const MAX_CURSOR_CHARS = 4_096
-const FORMATS = ['gguf', 'safetensors'] as const
 const FIELDS = ['tags', 'downloads', 'gated', 'private', 'lastModified', 'safetensors', 'gguf']
 
 /** One page. Errors: see `Hub.search`. */
@@ -48,10 +45,10 @@ export async function searchHub(net: Net, query: HubQuery, options: ListingOptio
   const limit = Math.min(query.limit ?? 20, MAX_LIMIT)
   const url = searchUrl(net.endpoint.base, query, limit)
   try {
-    const { value, response } = await fetchJson(net, url, { repoId: 'a search' }, options)
-    if (!Array.isArray(value)) throw unusable('its answer is not a list')
-    // no more than were asked for, whatever it sends
-    const hits = (value as unknown[]).slice(0, limit).flatMap(hitOf).filter(inRange(query))
+    const of = { repoId: 'a search' }
+    const { value, response } = await fetchDocument(net, url, of, options, 'search', { ...of, limit })
+    if (value === undefined) throw unusable('its answer is not a list')
+    const hits = value.filter(inRange(query))
     // only the cursor: the next request is of our own making
     const cursor = nextPage(response, url, net, 'a search')?.searchParams.get('cursor')
     return { hits, ...(cursor && cursor.length <= MAX_CURSOR_CHARS && { cursor }) }
@@ -97,36 +94,6 @@ function searchUrl(base: string, query: HubQuery, limit: number): URL {
 }
 
 const inBillions = (parameters: number): string => `${parameters / 1e9}B`
-
-function hitOf(entry: unknown): HubHit[] {
-  if (!isObject(entry)) return []
-  const repoId = own(entry, 'id') ?? own(entry, 'modelId')
-  if (!isRepoId(repoId)) return []
-  const tags = tagsIn(own(entry, 'tags'))
-  const parameters = countIn(own(entry, 'safetensors'), 'total') ?? countIn(own(entry, 'gguf'), 'total')
-  const downloads = countIn(entry, 'downloads')
-  const updatedAt = own(entry, 'lastModified')
-  const gated = own(entry, 'gated')
-  return [
-    {
-      repoId,
-      gated: gated !== undefined && gated !== null && gated !== false,
-      private: own(entry, 'private') === true,
-      formats: FORMATS.filter((format) => tags.includes(format)),
-      ...licenseIn(tags),
-      ...(parameters !== undefined && { parameters }),
-      ...(downloads !== undefined && { downloads }),
-      ...(typeof updatedAt === 'string' && TIME.test(updatedAt) && { updatedAt })
-    }
-  ]
-}
-
-const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?Z$/
-
-function countIn(object: unknown, key: string): number | undefined {
-  const value = isObject(object) ? own(object, key) : undefined
-  return Number.isSafeInteger(value) && (value as number) >= 0 ? (value as number) : undefined
-}
 
 /** Drops what a hub that ignores the bounds sends all the same; keeps what it does not count. */
 const inRange =

@@ -1,3 +1,4 @@
+import { loopBudget } from '@svc/internal-concurrency'
 import { isObject, own } from '@svc/internal-http'
 import { digestFromHex, type Sha256Digest } from '@svc/ref'
 import { type HubError, refusedListing } from './errors.ts'
@@ -31,56 +32,75 @@ const MAX_GIT_BYTES = 10 << 20
 /** Thrown for a file whose hash the hub does not tell, as for gated repositories. */
 export class UntoldHash extends Error {
   override readonly name = 'UntoldHash'
-  readonly path: string
-  /** The hub says so itself. */
-  readonly isMasked: boolean
+  /** `isMasked`: the hub says so itself. */
+  readonly details: { readonly path: string; readonly isMasked: boolean }
 
   constructor(path: string, hash: unknown) {
     super(`the hub does not tell the hash of ${shown(path)}`)
-    this.path = path
-    this.isMasked = typeof hash === 'string' && MASK.test(hash)
+    this.details = { path, isMasked: typeof hash === 'string' && MASK.test(hash) }
   }
+}
+
+/** A file or a folder of a page. */
+export type TreeEntry = Omit<HubFile, 'repoId' | 'commit'> | { readonly folder: string }
+
+/** What is read of a page depends on. */
+export interface PageAbout {
+  readonly repoId: string
+  readonly gated: boolean
+  /** Of the listing. */
+  readonly maxEntries: number
+}
+
+const tooMany = (repoId: string, maxEntries: number): HubError =>
+  refusedListing(repoId, `it has more than ${maxEntries} entries`)
+
+/**
+ * The entries of one page, checked as far as that needs no other page.
+ * @throws HubError `E_NOT_IMPORTABLE`, reason `bad-listing`. @throws UntoldHash
+ */
+export function treeEntries(page: unknown, about: PageAbout): TreeEntry[] {
+  if (!Array.isArray(page)) throw refusedListing(about.repoId, 'one of its pages is not a list')
+  if (page.length > about.maxEntries) throw tooMany(about.repoId, about.maxEntries)
+  const check = new EntryCheck(about)
+  return (page as unknown[]).map((entry) => check.entry(entry))
 }
 
 /**
  * Collects the entries of a tree, page by page, and refuses the whole listing at the first invalid entry: nothing is
- * returned before {@link ListingCheck.finish}. Invariant: every path in `#files` passed all checks except those against
- * later entries (duplicates, a file that is also a folder).
+ * returned before {@link ListingCheck.finish}. In turns of the event loop. Invariant: every path in `#files` passed all
+ * checks except those against later entries (duplicates, a file that is also a folder).
  */
 export class ListingCheck {
-  readonly #repoId: string
-  readonly #commit: string
+  readonly #of: Pick<HubFile, 'repoId' | 'commit'>
   readonly #maxEntries: number
-  readonly #isGated: boolean
   readonly #files: HubFile[] = []
   readonly #names = new Set<string>()
   readonly #folders = new Set<string>()
   #entries = 0
   #totalBytes = 0
 
-  constructor(
-    { repoId, commit, gated }: { readonly repoId: string; readonly commit: string; readonly gated: boolean },
-    maxEntries: number
-  ) {
-    this.#repoId = repoId
-    this.#commit = commit
-    this.#isGated = gated
+  constructor({ repoId, commit }: Pick<HubFile, 'repoId' | 'commit'>, maxEntries: number) {
+    this.#of = { repoId, commit }
     this.#maxEntries = maxEntries
   }
 
-  /** @throws HubError `E_NOT_IMPORTABLE`, reason `bad-listing`. @throws UntoldHash */
-  add(page: unknown): void {
-    if (!Array.isArray(page)) throw this.#refuse('one of its pages is not a list')
+  /** @throws HubError `E_NOT_IMPORTABLE`, reason `bad-listing` */
+  async add(page: readonly TreeEntry[]): Promise<void> {
     this.#entries += page.length
-    if (this.#entries > this.#maxEntries) throw this.#refuse(`it has more than ${this.#maxEntries} entries`)
-    for (const entry of page as unknown[]) this.#entry(entry)
+    if (this.#entries > this.#maxEntries) throw tooMany(this.#of.repoId, this.#maxEntries)
+    for (const entry of page) {
+      this.#add(entry)
+      if (loopBudget.isOver('lists')) await loopBudget.next('lists')
+    }
   }
 
-  finish(): readonly HubFile[] {
+  async finish(): Promise<readonly HubFile[]> {
     for (const folder of this.#folders) this.#requireNoFile(folder)
     // keeps not every folder of every path: a path of a thousand characters can have five hundred
     const looked = new Set<string>()
     for (const path of [...this.#names, ...this.#folders]) {
+      if (loopBudget.isOver('lists')) await loopBudget.next('lists')
       const parent = path.slice(0, Math.max(0, path.lastIndexOf('/')))
       if (looked.has(parent)) continue
       looked.add(parent)
@@ -94,30 +114,47 @@ export class ListingCheck {
     if (this.#names.has(folder)) throw this.#refuse(`${JSON.stringify(folder)} is both a file and a folder`)
   }
 
-  #entry(entry: unknown): void {
+  #add(entry: TreeEntry): void {
+    if ('folder' in entry) return void this.#folders.add(entry.folder.normalize('NFC'))
+    const name = entry.path.normalize('NFC')
+    if (this.#names.has(name)) throw this.#refuse(`${shown(entry.path)} is listed twice`)
+    this.#names.add(name)
+    this.#totalBytes += entry.sizeBytes
+    if (!Number.isSafeInteger(this.#totalBytes)) throw this.#refuse('its sizes add up to more than can be counted')
+    this.#files.push({ ...this.#of, ...entry })
+  }
+
+  #refuse(what: string): HubError {
+    return refusedListing(this.#of.repoId, what)
+  }
+}
+
+class EntryCheck {
+  readonly #about: PageAbout
+
+  constructor(about: PageAbout) {
+    this.#about = about
+  }
+
+  entry(entry: unknown): TreeEntry {
     if (!isObject(entry)) throw this.#refuse('an entry is not an object')
     const path = own(entry, 'path')
     const flaw = pathFlaw(path)
     if (flaw !== undefined) throw this.#refuse(`the path ${shown(path)} ${flaw}`)
     const type = own(entry, 'type')
-    const name = (path as string).normalize('NFC')
-    if (type === 'directory') return void this.#folders.add(name)
+    if (type === 'directory') return { folder: path as string }
     if (type !== 'file') throw this.#refuse(`${shown(path)} is neither a file nor a directory`)
-    if (this.#names.has(name)) throw this.#refuse(`${shown(path)} is listed twice`)
-    this.#names.add(name)
-    this.#files.push(this.#file(path as string, entry))
+    return this.#file(path as string, entry)
   }
 
-  #file(path: string, entry: Readonly<Record<string, unknown>>): HubFile {
+  #file(path: string, entry: Readonly<Record<string, unknown>>): TreeEntry {
     const sizeBytes = own(entry, 'size')
     if (!isSize(sizeBytes)) throw this.#refuse(`the size of ${shown(path)} is not a whole number of bytes`)
-    this.#totalBytes += sizeBytes
-    if (!Number.isSafeInteger(this.#totalBytes)) throw this.#refuse('its sizes add up to more than can be counted')
     const lfs = own(entry, 'lfs') ?? undefined
-    const base = { repoId: this.#repoId, commit: this.#commit, path, sizeBytes }
+    const base = { path, sizeBytes }
     if (lfs === undefined) {
       // the hash would be that of the pointer
-      if (this.#isGated && sizeBytes > MAX_GIT_BYTES) throw new UntoldHash(path, lfs)
+      if (this.#about.gated && sizeBytes > MAX_GIT_BYTES) throw new UntoldHash(path, lfs)
       return { ...base, gitBlobSha1: this.#oid(path, entry) }
     }
     if (!isObject(lfs)) throw this.#refuse(`the lfs part of ${shown(path)} is not an object`)
@@ -145,7 +182,7 @@ export class ListingCheck {
   }
 
   #refuse(what: string): HubError {
-    return refusedListing(this.#repoId, what)
+    return refusedListing(this.#about.repoId, what)
   }
 }
 

@@ -1,11 +1,12 @@
-import { parseJson } from '@svc/internal-http'
 import { describeFuzz } from '@svc/testkit/fuzz'
+import { HUB_DOCUMENTS } from '../src/documents.ts'
 import { HubError } from '../src/errors.ts'
 import { readPlainHead } from '../src/plain-head.ts'
-import { ListingCheck, UntoldHash } from '../src/tree.ts'
+import { UntoldHash } from '../src/tree.ts'
 
 const SHA1 = 'b'.repeat(40)
 const SHA256 = 'c'.repeat(64)
+const ABOUT = { repoId: 'Org/Name', gated: false, maxEntries: 100 }
 
 describeFuzz([
   {
@@ -42,11 +43,7 @@ describeFuzz([
       '-1',
       '1e400'
     ],
-    run: (input) => {
-      const check = new ListingCheck({ repoId: 'Org/Name', commit: SHA1, gated: false }, 100)
-      check.add(parseJson(input))
-      return String(Math.min(check.finish().length, 4))
-    },
+    run: (input) => String(Math.min(HUB_DOCUMENTS.page(input, ABOUT).length, 4)),
     expected: (error) => {
       if (error instanceof HubError) return `${error.code} ${error.reason}`
       if (error instanceof UntoldHash) return 'untold'

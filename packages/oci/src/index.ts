@@ -24,6 +24,7 @@ export { packOllama } from './ollama.ts'
 export { type BlobPlace, type OpenedLayout, openLayout } from './open-layout.ts'
 export { type PackedImage, type PackedLayer, type PackFile, type PackInput, packArtifact } from './pack.ts'
 export { type Pushed, type PushOptions, pushImage } from './push.ts'
+export { OCI_DOCUMENT_ERRORS, OCI_DOCUMENTS, type OciDocuments, type ReadOciDocument } from './read-document.ts'
 export { readPlace } from './read-place.ts'
 export {
   formatRegistryReference,

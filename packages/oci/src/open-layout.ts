@@ -3,9 +3,10 @@ import { join } from 'node:path'
 import { ifAbsent } from '@svc/internal-errors'
 import { openRegular, readFully } from '@svc/internal-files'
 import { TAR_BLOCK, tarPadding } from '@svc/internal-tar'
-import { type Descriptor, digestOf, MAX_DOCUMENT_BYTES, type OciIndex, parseOciIndex } from './document.ts'
+import { type Descriptor, digestOf, MAX_DOCUMENT_BYTES, type OciIndex } from './document.ts'
 import { ioError, OciError } from './errors.ts'
 import { blobName, INDEX_FILE, LAYOUT_FILE } from './layout.ts'
+import { type ReadOciDocument, readOciDocumentHere } from './read-document.ts'
 import { readPaxRecords, readTarHeader } from './tar-header.ts'
 
 const MAX_MEMBERS = 200_000
@@ -37,20 +38,24 @@ type Find = (name: string) => Promise<BlobPlace | undefined>
 
 /**
  * Opens a layout: a folder, or an uncompressed tar of one. Of a tar it reads all headers and no bodies.
+ * @param readDocument reads its index, e.g. in a thread; default: on the thread of the caller
  * @throws OciError `E_NOT_FOUND`, `E_FORMAT`, `E_UNSUPPORTED` for a compressed archive, `E_IO`
  */
-export async function openLayout(path: string): Promise<OpenedLayout> {
+export async function openLayout(
+  path: string,
+  readDocument: ReadOciDocument = readOciDocumentHere
+): Promise<OpenedLayout> {
   try {
     const stats = await stat(path).catch(ifAbsent)
     if (stats === undefined) throw new OciError('E_NOT_FOUND', `${path} does not exist`, { path })
     if (!stats.isDirectory() && !stats.isFile()) throw noLayout(path)
-    return await layoutOf(path, stats.isDirectory() ? inFolder(path) : await inArchive(path))
+    return await layoutOf(path, stats.isDirectory() ? inFolder(path) : await inArchive(path), readDocument)
   } catch (error) {
     throw ioError(error, 'read the layout', path)
   }
 }
 
-async function layoutOf(path: string, find: Find): Promise<OpenedLayout> {
+async function layoutOf(path: string, find: Find, readDocument: ReadOciDocument): Promise<OpenedLayout> {
   const index = await find(INDEX_FILE)
   if ((await find(LAYOUT_FILE)) === undefined || index === undefined) throw noLayout(path)
   const place: OpenedLayout['place'] = async ({ digest, size }) => {
@@ -61,7 +66,7 @@ async function layoutOf(path: string, find: Find): Promise<OpenedLayout> {
     throw new OciError('E_FORMAT', message, { path, digest })
   }
   return {
-    index: parseOciIndex(await readSmall(index)),
+    index: await readDocument('index', await readSmall(index)),
     place,
     document: async (descriptor) => {
       const { digest } = descriptor

@@ -1,6 +1,6 @@
 import type { Credentials } from './credentials.ts'
-import { parseObject } from './document.ts'
 import { OciError } from './errors.ts'
+import type { ReadOciDocument } from './read-document.ts'
 import { isLoopbackRegistry } from './reference.ts'
 import { type RegistryClient, readBody } from './registry-client.ts'
 
@@ -18,6 +18,7 @@ export class RegistryLogin {
   readonly #repository: string
   readonly #client: RegistryClient
   readonly #credentials: () => Promise<Credentials | undefined>
+  readonly #readDocument: ReadOciDocument
   readonly #headers = new Map<Scope, string>()
   usedCredentials = false
 
@@ -25,12 +26,14 @@ export class RegistryLogin {
     base: URL,
     repository: string,
     client: RegistryClient,
-    credentials: () => Promise<Credentials | undefined>
+    credentials: () => Promise<Credentials | undefined>,
+    readDocument: ReadOciDocument
   ) {
     this.#base = base
     this.#repository = repository
     this.#client = client
     this.#credentials = credentials
+    this.#readDocument = readDocument
   }
 
   header(scope: Scope): string | undefined {
@@ -119,9 +122,8 @@ export class RegistryLogin {
         status: answer.status
       })
     }
-    const { token, access_token: accessToken } = parseObject(body, `the answer of ${url.host}`)
-    const given = token ?? accessToken
-    if (typeof given === 'string' && /^[\x21-\x7e]+$/.test(given)) return given
+    const token = await this.#readDocument('token', body)
+    if (token !== undefined) return token
     throw new OciError('E_UNAVAILABLE', `${url.host} answers without a token`)
   }
 }

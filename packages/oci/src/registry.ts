@@ -5,6 +5,7 @@ import { type Credentials, findCredentials } from './credentials.ts'
 import { digestOf, MAX_DOCUMENT_BYTES, type OciDocument } from './document.ts'
 import { OciError } from './errors.ts'
 import { DOCKER_MANIFEST_TYPE, INDEX_TYPE, MANIFEST_TYPE } from './media-types.ts'
+import { type ReadOciDocument, readOciDocumentHere } from './read-document.ts'
 import { isLoopbackRegistry, type RegistryReference } from './reference.ts'
 import { RegistryClient, readBody } from './registry-client.ts'
 import { RegistryLogin, type Scope } from './registry-login.ts'
@@ -24,6 +25,8 @@ export interface RegistryOptions {
    * failed attempt counts only at that rate. Default 60,000.
    */
   readonly slowMs?: number
+  /** Reads what a login server answers, e.g. in a thread. Default: on the thread of the caller. */
+  readonly readDocument?: ReadOciDocument
 }
 
 /** Options common to all requests. */
@@ -65,14 +68,14 @@ export class Repository {
     options: RegistryOptions = {},
     clock: Pick<Clock, 'now'> = systemClock
   ) {
-    const { plainHttp = isLoopbackRegistry(registry) } = options
+    const { plainHttp = isLoopbackRegistry(registry), readDocument = readOciDocumentHere } = options
     const credentials = options.credentials ?? ((host, repository) => findCredentials(host, { repository }))
     this.#clock = clock
     const { host, path } = apiOf(registry, repository)
     this.base = new URL(`${plainHttp ? 'http' : 'https'}://${host}/v2/${path}/`)
     this.#name = `${registry}/${repository}`
     this.#client = new RegistryClient(this.base, options)
-    this.#login = new RegistryLogin(this.base, path, this.#client, () => credentials(registry, path))
+    this.#login = new RegistryLogin(this.base, path, this.#client, () => credentials(registry, path), readDocument)
   }
 
   /**

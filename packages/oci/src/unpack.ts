@@ -1,5 +1,5 @@
 import { isDigest, isTensorLayer, layerBase, layerNames, type Sha256Digest } from '@svc/ref'
-import { type Descriptor, type OciIndex, type OciManifest, parseObject } from './document.ts'
+import type { Descriptor, OciIndex, OciManifest } from './document.ts'
 import { OciError } from './errors.ts'
 import {
   DOCKER_CONFIG_TYPE,
@@ -52,8 +52,8 @@ export interface Naming {
   readonly repository: string
   /** Default `latest`, which says nothing. */
   readonly tag?: string | undefined
-  /** The bytes of its configuration. */
-  readonly config: Uint8Array
+  /** That its configuration names. */
+  readonly quant?: string | undefined
 }
 
 /**
@@ -100,8 +100,8 @@ function namedFile({ mediaType, digest, size, annotations }: Descriptor): OciFil
   throw unsupported(`${JSON.stringify(name)} is packed (${mediaType}); svc imports only raw layers of one file each`)
 }
 
-function filesByType(layers: readonly Descriptor[], { repository, tag = 'latest', config }: Naming): OciFile[] {
-  const base = layerBase(repository.slice(repository.lastIndexOf('/') + 1), tag, quantIn(config))
+function filesByType(layers: readonly Descriptor[], { repository, tag = 'latest', quant }: Naming): OciFile[] {
+  const base = layerBase(repository.slice(repository.lastIndexOf('/') + 1), tag, quant)
   const names = layerNames(
     layers.map(({ mediaType }) => mediaType),
     base
@@ -110,16 +110,6 @@ function filesByType(layers: readonly Descriptor[], { repository, tag = 'latest'
     const name = names[i]
     return name === undefined ? [] : [{ name, digest, sizeBytes: size }]
   })
-}
-
-/** Ollama says it as `file_type`, Docker as `config.quantization`, perhaps with a slash. */
-function quantIn(config: Uint8Array): string | undefined {
-  const { file_type, config: inner } = parseObject(config, 'the configuration') as {
-    readonly file_type?: unknown
-    readonly config?: { readonly quantization?: unknown } | null
-  }
-  const said = file_type ?? inner?.quantization
-  return typeof said === 'string' ? said.slice(said.lastIndexOf('/') + 1) : undefined
 }
 
 /** oras uses this type for plain files as well; in our images it marks a tar */

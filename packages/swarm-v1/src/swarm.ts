@@ -1,6 +1,7 @@
 import { type Clock, systemClock } from '@svc/internal-clock'
 import { SupervisedThread, type ThreadFault, workerUrl } from '@svc/internal-workers'
 import { SwarmV1Error } from './errors.ts'
+import { parseV1Torrent, type V1Layout } from './layout.ts'
 import { type FromThread, parseFromThread, type ToThread } from './messages.ts'
 import { JoinedTorrent, type V1JoinOptions, type V1Torrent } from './torrent.ts'
 
@@ -20,6 +21,8 @@ export interface V1SwarmOptions {
   readonly uploadLimitBytesPerSecond: number
   /** Called once per fault: the thread crashed or hung, and restarts after a pause. */
   readonly onFault?: (fault: ThreadFault) => void
+  /** As `parseV1Torrent`, e.g. in a thread: strangers send the metadata. Default: on the thread of the caller. */
+  readonly parse?: (info: Uint8Array, infohash: string) => Promise<V1Layout>
   /** Default: the system's. */
   readonly clock?: Clock
 }
@@ -41,11 +44,13 @@ export class V1Swarm {
   /** The port to restart on. */
   #again: number | undefined
   readonly #clock: Clock
+  readonly #parse: NonNullable<V1SwarmOptions['parse']>
   #nextId = 1
   #closing: Promise<void> | undefined
 
   private constructor(options: V1SwarmOptions) {
     this.#clock = options.clock ?? systemClock
+    this.#parse = options.parse ?? (async (info, infohash) => parseV1Torrent(info, infohash))
     const { host, port } = options.peerAddress
     const bootstrap = typeof options.dht === 'object' ? options.dht : PUBLIC_DHT_NODES
     this.#thread = new SupervisedThread({
@@ -102,6 +107,7 @@ export class V1Swarm {
     const torrent = new JoinedTorrent(id, options, {
       post: (message) => this.#thread.post(message),
       clock: this.#clock,
+      parse: this.#parse,
       running: () => this.#thread.running,
       left: () => void this.#torrents.delete(id)
     })

@@ -1,7 +1,7 @@
 import type { Clock, Timer } from '@svc/internal-clock'
 import { tryParseAddress } from '@svc/internal-net'
 import { SwarmV1Error } from './errors.ts'
-import { parseV1Torrent, type V1Layout } from './layout.ts'
+import type { V1Layout } from './layout.ts'
 import type { FromThread, ToThread, V1Progress } from './messages.ts'
 import { Pieces, type V1Storage } from './pieces.ts'
 
@@ -54,6 +54,7 @@ const IDLE: V1Progress = { peers: 0, downBytesPerSecond: 0, upBytesPerSecond: 0,
 export interface TorrentOwner {
   post(message: ToThread): void
   readonly clock: Clock
+  readonly parse: (info: Uint8Array, infohash: string) => Promise<V1Layout>
   /** Whether there is a thread to announce the stop. */
   readonly running: () => boolean
   readonly left: () => void
@@ -195,7 +196,7 @@ export class JoinedTorrent implements V1Torrent {
     if (this.#left !== undefined) return
     this.#timer.cancel()
     try {
-      this.#opening ??= this.#open(parseV1Torrent(info, this.infohash))
+      this.#opening ??= this.#owner.parse(info, this.infohash).then((layout) => this.#open(layout))
       const { upload } = await this.#opening
       if (this.#left === undefined) this.#owner.post({ kind: 'opened', id: this.#id, upload })
     } catch (error) {

@@ -5,7 +5,7 @@ import type { DhtOptions } from '@svc/internal-discovery'
 import { HttpClient } from '@svc/internal-http'
 import { AddressRanges, hostKey, PerSecond, plainAddress, TokenBucket, tryParseRange } from '@svc/internal-net'
 import type { ThreadFault } from '@svc/internal-workers'
-import { equalBytes, truncateInfohash } from '@svc/metainfo'
+import { equalBytes, parseInfo, type TorrentInfo, truncateInfohash } from '@svc/metainfo'
 import { DhtThread } from './discovery/dht.ts'
 import type { Discovery, DiscoverySink } from './discovery/discovery.ts'
 import type { LocalDiscovery } from './discovery/lsd.ts'
@@ -68,6 +68,8 @@ export interface SwarmOptions {
   readonly verifyNice?: number
   /** Supplies headers for webseeds that require authentication; see {@link WebseedHeaders}. */
   readonly webseedHeaders?: WebseedHeaders
+  /** As `parseInfo` of `@svc/metainfo`, e.g. in a thread: strangers send the metadata. Default: on the thread of the caller. */
+  readonly parseInfo?: (info: Uint8Array) => Promise<TorrentInfo>
   /** Called once per fault: the thread of the DHT (`dht`) crashed or hung, and restarts after a pause. */
   readonly onFault?: (fault: ThreadFault) => void
   /** @internal For tests. */
@@ -160,6 +162,7 @@ export class Engine implements Swarm {
       // webseeds are reached directly, whatever proxy the environment names
       http: new HttpClient({ userAgent: 'svc-swarm', proxy: false, stallMs: 15_000, clock }),
       webseedHeaders: options.webseedHeaders,
+      parseInfo: options.parseInfo ?? (async (info) => parseInfo(info)),
       peerId: Buffer.concat([Buffer.from('-SV0100-', 'latin1'), randomBytes(12)]),
       // torrents are added only after the listener is open.
       listenPort: () => this.#listener?.port,

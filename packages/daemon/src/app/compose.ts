@@ -19,6 +19,7 @@ import {
   TrustRules
 } from '@svc/library/parts'
 import type { Sha256Digest } from '@svc/ref'
+import { AnswerReader } from '../answers.ts'
 import { toWireError } from '../api/wire-error.ts'
 import type { DaemonConfig } from '../config/config.ts'
 import { ConfigError, StartError } from '../errors.ts'
@@ -62,12 +63,14 @@ export async function composeContext(
   if (store.isNew) log.info({ root: store.root, id: store.id }, 'found no store: created a new one')
   const offload = new Offload()
   const documentReader = new DocumentReader()
+  const answers = new AnswerReader()
   const strangersOffload = new Offload({ oldMib: STRANGERS_HEAP_MIB })
   try {
     const library = {
       config,
       version,
       documentReader,
+      answers,
       offload,
       strangersOffload,
       ...(await composeLibrary({ store, trust, clock, log, version, offload, documentReader, filePort }))
@@ -177,6 +180,7 @@ export async function closeAll(context: DaemonContext, services: Services | unde
     offload,
     strangersOffload,
     documentReader,
+    answers,
     trust,
     store,
     usage,
@@ -197,7 +201,7 @@ export async function closeAll(context: DaemonContext, services: Services | unde
   await views.close()
   await usage.close()
   readerLeases.close()
-  await Promise.all([offload, strangersOffload, documentReader, trust].map((each) => each.close()))
+  await Promise.all([offload, strangersOffload, documentReader, answers, trust].map((each) => each.close()))
   endHoldOff()
   await store.close()
 }

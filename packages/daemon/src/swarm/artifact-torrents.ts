@@ -7,13 +7,16 @@ import {
   type Sealed,
   torrentOf
 } from '@svc/manifest'
-import { type PieceLayers, parsePieceLayers } from '@svc/metainfo'
+import type { PieceLayers } from '@svc/metainfo'
 import { digestBytes, type Sha256Digest } from '@svc/ref'
+import type { AnswerReader } from '../answers.ts'
 
 /** Piece layers: 32 bytes per piece, and at most 2 million pieces. */
 const MAX_LAYERS_BYTES = 80 << 20
 
-type ArtifactTorrentsDeps = Pick<Library, 'store' | 'documents' | 'leafLayers'>
+type ArtifactTorrentsDeps = Pick<Library, 'store' | 'documents' | 'leafLayers'> & {
+  readonly answers: Pick<AnswerReader, 'parse'>
+}
 
 /** The store's manifests as the torrents that follow from them (spec doc.17). */
 export class ArtifactTorrents {
@@ -77,7 +80,9 @@ export class ArtifactTorrents {
       if (record.torrent.infohash !== torrent.infohashText) return undefined
       const encoded = await readSmallBlob(this.#deps.store, record.torrent.pieceLayersDigest, MAX_LAYERS_BYTES)
       if (encoded === undefined) return undefined
-      const { layers, missing } = parsePieceLayers(encoded, torrent)
+      const { files, pieceLength } = torrent
+      const about = { files, pieceLength }
+      const { layers, missing } = await this.#deps.answers.parse('pieceLayers', encoded, about)
       return missing.length === 0 ? layers : undefined
     } catch {
       // a damaged record or layers blob is created again from the leaf layers, which are verified

@@ -3,15 +3,9 @@ import { type Clock, within } from '@svc/internal-clock'
 import { diskErrorOf, type HttpClient, isIdentity } from '@svc/internal-http'
 import { policyOf, type SwarmHints } from '@svc/library/parts'
 import { type ArtifactTorrent, MAX_DOCUMENT_BYTES, manifestPath, torrentName } from '@svc/manifest'
-import {
-  formatInfohash,
-  type PieceLayers,
-  parsePieceLayers,
-  parseTorrent,
-  type TorrentInfo,
-  toHex
-} from '@svc/metainfo'
+import { formatInfohash, type PieceLayers, type TorrentInfo, toHex } from '@svc/metainfo'
 import { digestHex, type Sha256Digest } from '@svc/ref'
+import type { ParseAnswer } from '../answers.ts'
 import type { WebseedKeys } from './webseed-keys.ts'
 
 /** A body that arrives slowly is abandoned after this time, however small it is. */
@@ -22,6 +16,7 @@ export interface WebseedReading {
   /** Signs requests to webseeds that have a key. */
   readonly keys: Pick<WebseedKeys, 'headersFor'>
   readonly clock: Pick<Clock, 'now' | 'after'>
+  readonly parse: ParseAnswer
 }
 
 /** `Cache-Control: private`, perhaps among other directives. */
@@ -81,12 +76,11 @@ export class WebseedDocuments {
    * manifest was already here, of the first that answers.
    */
   async readListing(pin: Sha256Digest, signal: AbortSignal): Promise<void> {
-    const { LISTING_KEY, parseListing, PublishError } = await import('@svc/publish')
+    const { LISTING_KEY, PublishError } = await import('@svc/publish')
     for (const webseed of this.#publisher === undefined ? this.#hints.webseeds : [this.#publisher]) {
       try {
         const { bytes } = await this.#read(webseed, LISTING_KEY, MAX_DOCUMENT_BYTES, signal)
-        const { models } = parseListing(bytes, webseed)
-        if (models.some(({ manifest, withheld }) => manifest === pin && withheld === true))
+        if (await this.#reading.parse('withheld', bytes, { pin, at: webseed }))
           this.markedBy ??= `webseed ${webseed} lists it as withheld`
         return
       } catch (error) {
@@ -104,8 +98,9 @@ export class WebseedDocuments {
     if (torrent.files.every(({ length }) => length <= torrent.pieceLength)) return new Map()
     // 32 bytes per piece, each root as a key, and the encoding around them
     const bound = torrent.pieceCount * 32 + torrent.files.length * 64 + 1024
-    return this.#first(`bt/piece-layers/${toHex(torrent.infohash)}`, bound, signal, (bytes) => {
-      const { layers, missing } = parsePieceLayers(bytes, torrent)
+    return this.#first(`bt/piece-layers/${toHex(torrent.infohash)}`, bound, signal, async (bytes) => {
+      const { files, pieceLength } = torrent
+      const { layers, missing } = await this.#reading.parse('pieceLayers', bytes, { files, pieceLength })
       if (missing.length > 0) throw new Error('sent incomplete piece layers')
       return layers
     })
@@ -117,8 +112,8 @@ export class WebseedDocuments {
     signal: AbortSignal
   ): Promise<{ readonly info: TorrentInfo; readonly webseed: string } | undefined> {
     const hex = infohashText.slice('btmh:1220'.length)
-    return this.#first(`bt/${hex}.torrent`, MAX_DOCUMENT_BYTES, signal, (bytes, webseed) => {
-      const { info } = parseTorrent(bytes)
+    return this.#first(`bt/${hex}.torrent`, MAX_DOCUMENT_BYTES, signal, async (bytes, webseed) => {
+      const info = await this.#reading.parse('torrent', bytes)
       if (formatInfohash(info.infohash) !== infohashText) throw new Error('sent another torrent')
       return { info, webseed }
     })
@@ -128,12 +123,12 @@ export class WebseedDocuments {
     path: string,
     maxBytes: number,
     signal: AbortSignal,
-    read: (bytes: Uint8Array, webseed: string) => T
+    read: (bytes: Uint8Array, webseed: string) => T | Promise<T>
   ): Promise<T | undefined> {
     for (const webseed of this.#hints.webseeds) {
       try {
         const { bytes, isMarked } = await this.#read(webseed, path, maxBytes, signal)
-        const document = read(bytes, webseed)
+        const document = await read(bytes, webseed)
         // wrong bytes from one source say nothing about these
         if (isMarked) this.markedBy ??= `webseed ${webseed} answers with "Cache-Control: private"`
         this.#publisher ??= webseed

@@ -13,6 +13,7 @@ import {
 } from '@svc/library/parts'
 import type { Sha256Digest } from '@svc/ref'
 import { createSwarm, type Swarm, type UploadLimit } from '@svc/swarm'
+import type { AnswerReader } from '../answers.ts'
 import { configuredAddress } from '../config/address.ts'
 import type { SwarmConfig } from '../config/config.ts'
 import type { WebseedKeyConfig } from '../config/webseed.ts'
@@ -44,6 +45,7 @@ export interface SwarmClientDeps
   extends ImportBtContext,
     Omit<EnsureJobDeps, 'filler'>,
     Pick<Library, 'log' | 'clock' | 'holdings'> {
+  readonly answers: Pick<AnswerReader, 'parse'>
   readonly needed: Pick<Needed, 'isGiven'>
   readonly config: { readonly swarm: SwarmConfig; readonly webseedKeys: readonly WebseedKeyConfig[] }
   /** Counts the webseed listener's traffic. */
@@ -105,7 +107,7 @@ export class SwarmClient {
     this.#webseed = webseed
     this.#peerHost = peerHost
     this.#keys = keys
-    this.#reading = { web: new HttpClient({ clock }), keys, clock }
+    this.#reading = { web: new HttpClient({ clock }), keys, clock, parse: context.answers.parse }
     this.#limit = limit
     this.#torrents = new ArtifactTorrents(context)
     this.copies = [
@@ -163,6 +165,7 @@ export class SwarmClient {
         trusted: swarm.trusted,
         ...(swarm.zone !== undefined && { zone: swarm.zone }),
         lsd: swarm.lsd,
+        parseInfo: (info) => context.answers.parse('info', info),
         verifyNice: TRANSFER_NICE,
         onFault: ({ thread, error, count, pauseMs }) =>
           log.warn(

@@ -20,6 +20,7 @@ import { CERTIFICATE, KEY } from '../../../hub/test/certificate.ts'
 import { announceHttp } from '../../../internal/discovery/src/http-announce.ts'
 import { tryParseTrackerUrl } from '../../../internal/discovery/src/tracker-url.ts'
 import { throughUrl } from '../../../publish/src/check.ts'
+import { parseHere } from '../../src/answers.ts'
 import { CatalogProvider } from '../../src/sources/catalog/provider.ts'
 import { WebseedDocuments } from '../../src/swarm/pinned-manifest.ts'
 
@@ -240,7 +241,7 @@ const DOORS: Readonly<Record<string, Door>> = {
         }
         const told: string[] = []
         const documents = new WebseedDocuments(
-          { web, keys, clock: systemClock },
+          { web, keys, clock: systemClock, parse: parseHere },
           { webseeds: [base], others: [] } as never,
           (message) => told.push(message)
         )
@@ -251,7 +252,9 @@ const DOORS: Readonly<Record<string, Door>> = {
   'the catalog': {
     follows: 'none',
     ask: () =>
-      withWeb(async (web) => ((await new CatalogProvider(base, web, systemClock).search('a')) ? 'done' : 'refused'))
+      withWeb(async (web) =>
+        (await new CatalogProvider(base, web, systemClock, parseHere).search('a')) ? 'done' : 'refused'
+      )
   },
   'what a publication reads back': {
     follows: 'any',

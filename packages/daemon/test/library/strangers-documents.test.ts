@@ -1,15 +1,28 @@
 // The documents that strangers write: none of them keeps the event loop for longer than a short one does. Either its counts are
 // refused before it is parsed, or it is read in a thread, while the loop turns.
 
+import { createHash } from 'node:crypto'
+import { isDeepStrictEqual } from 'node:util'
+import type { HubDocuments } from '@svc/hub'
 import { canonicalBytes, parseModelConfig, parseRecord } from '@svc/manifest'
-import { decodeBencode, parseInfo } from '@svc/metainfo'
+import {
+  buildInfo,
+  decodeBencode,
+  encodeBencode,
+  encodePieceLayers,
+  parseInfo,
+  rootOfPieceLayer,
+  toHex
+} from '@svc/metainfo'
 import { parseOciIndex, parseOciManifest } from '@svc/oci'
 import { parseListing } from '@svc/publish'
+import type { Sha256Digest } from '@svc/ref'
 import { beforeAll, expect, onTestFinished, test } from 'vitest'
 import { DocumentReader } from '../../../internal/state/src/document-calls.ts'
 import { Offload } from '../../../internal/state/src/offload/pool.ts'
 import { configFacts } from '../../../library/src/import/config-facts.ts'
 import { walkIn } from '../../../library/src/import/heads.ts'
+import { AnswerReader, parseHere } from '../../src/answers.ts'
 
 const MIB = 2 ** 20
 const KINDS = ['index', 'manifest', 'storedManifest', 'companions'] as const
@@ -87,6 +100,12 @@ function readerHere(): DocumentReader {
   return reader
 }
 
+function answersHere(): AnswerReader {
+  const answers = new AnswerReader()
+  onTestFinished(() => answers.close())
+  return answers
+}
+
 /** The turns of the event loop until a promise settles. */
 async function turnsOf(work: Promise<unknown>): Promise<number> {
   let turns = 0
@@ -103,7 +122,7 @@ async function turnsOf(work: Promise<unknown>): Promise<number> {
   return turns
 }
 
-const DIGEST = `sha256:${'a'.repeat(64)}`
+const DIGEST = `sha256:${'a'.repeat(64)}` as Sha256Digest
 const rows = (count: number) =>
   Array.from({ length: count }, (_, i) => ({ digest: DIGEST, path: `f${String(i).padStart(5, '0')}`, size: 1 }))
 /** A header of small values, which takes as many steps. */
@@ -115,7 +134,63 @@ function ggufOfKeys(count: number): Buffer {
   head.writeBigUInt64LE(BigInt(count), 16)
   return Buffer.concat([head, Buffer.alloc(count * one.length, one)])
 }
-const LONG: readonly (readonly [string, (reader: DocumentReader, offload: Offload) => Promise<unknown>])[] = [
+/** Of 4 MiB, in which nothing can be counted. */
+const ONE_TEXT = Buffer.from(`{"a":"${'x'.repeat(4 * MIB)}"}`)
+const ONE_NUMBER = Buffer.from(`{"a":${'1'.repeat(4 * MIB)}}`)
+const OF_REPO = { repoId: 'Org/Name' }
+const PAGE_ABOUT = { ...OF_REPO, gated: false, maxEntries: 100_000 }
+const PAGE = Buffer.from(
+  JSON.stringify(
+    Array.from({ length: 5_000 }, (_, i) => ({ type: 'file', oid: 'b'.repeat(40), size: i, path: `dir/f${i}.bin` }))
+  )
+)
+const OCI_INDEX = Buffer.from(
+  JSON.stringify({
+    schemaVersion: 2,
+    manifests: Array.from({ length: 1_000 }, (_, size) => ({ mediaType: 'a/b', digest: DIGEST, size }))
+  })
+)
+const HUB: readonly (readonly [string, keyof HubDocuments, Buffer, never])[] = [
+  ['a page of a hub', 'page', PAGE, PAGE_ABOUT as never],
+  ['an account', 'account', ONE_TEXT, OF_REPO as never],
+  ['what a hub says of a model', 'info', ONE_NUMBER, OF_REPO as never],
+  ['branches', 'refs', ONE_TEXT, OF_REPO as never],
+  ['a search', 'search', ONE_NUMBER, { ...OF_REPO, limit: 10 } as never],
+  ['a reconstruction', 'reconstruction', ONE_NUMBER, { sizeBytes: 1, from: 'http://127.0.0.1/' } as never],
+  ['a token for chunks', 'xetToken', ONE_TEXT, { from: 'http://127.0.0.1/' } as never]
+]
+const infoOfFiles = (count: number): Buffer => {
+  const files = Array.from({ length: count }, (_, i) => ({ path: `f${i}`, length: 1, piecesRoot: Buffer.alloc(32, 1) }))
+  return Buffer.from(buildInfo({ name: 'x', pieceLength: MIB, files }).infoBytes)
+}
+/** A file of 20,000 pieces, whose layer is all zeros. */
+const LAYERED = (() => {
+  const [pieceLength, pieces] = [16_384, 20_000]
+  const length = pieces * pieceLength
+  const piecesRoot = rootOfPieceLayer(Buffer.alloc(pieces * 32), length, pieceLength)
+  const file = { path: 'f', length, piecesRoot, firstPiece: 0, pieceCount: pieces }
+  return { pieceLength, files: [file] }
+})()
+const LAYERS = (() => {
+  const [{ piecesRoot, pieceCount }] = LAYERED.files as [(typeof LAYERED.files)[number]]
+  return encodePieceLayers(new Map([[toHex(piecesRoot), Buffer.alloc(pieceCount * 32)]]), LAYERED)
+})()
+const V1_TORRENT = Buffer.from(
+  encodeBencode({
+    files: Array.from({ length: 5_000 }, (_, i) => ({ length: 1, path: ['dir', `f${i}`] })),
+    name: 'x',
+    'piece length': 16_384,
+    pieces: Buffer.alloc(20)
+  })
+)
+const V1_INFOHASH = createHash('sha1').update(V1_TORRENT).digest('hex')
+const DIGEST_PAGE = Buffer.from(
+  `{"manifest":${JSON.stringify(Array.from({ length: 5_000 }, (_, i) => `${'a'.repeat(64)}  f${i}`).join('\n'))}}`
+)
+const LONG: readonly (readonly [
+  string,
+  (reader: DocumentReader, offload: Offload, answers: AnswerReader) => Promise<unknown>
+])[] = [
   [
     'companions',
     (reader) =>
@@ -133,6 +208,30 @@ const LONG: readonly (readonly [string, (reader: DocumentReader, offload: Offloa
   ['a list of parts', (reader) => reader.parse('parts', worst(MIB).get('keys')!)],
   ['a config.json', (_, offload) => configFacts(worst(MIB).get('keys')!, offload)],
   ['its memory', (_, offload) => offload.call('cache', { config: worst(MIB).get('shapes')!.toString() })],
+  ...HUB.map(
+    ([what, kind, bytes, about]) =>
+      [
+        what,
+        (_: DocumentReader, __: Offload, answers: AnswerReader) => answers.parse('hub', bytes, [kind, about])
+      ] as const
+  ),
+  ...(['index', 'manifest', 'quant', 'token'] as const).map(
+    (kind) =>
+      [
+        `an OCI ${kind}`,
+        (_: DocumentReader, __: Offload, answers: AnswerReader) => answers.parse('oci', ONE_TEXT, kind)
+      ] as const
+  ),
+  ['the listing of a publication', (_, __, answers) => answers.parse('withheld', ONE_TEXT, { pin: DIGEST, at: 'it' })],
+  ['an info dictionary', (_, __, answers) => answers.parse('info', infoOfFiles(2_000))],
+  [
+    'a torrent file',
+    (_, __, answers) =>
+      answers.parse('torrent', Buffer.concat([Buffer.from('d4:info'), infoOfFiles(2_000), Buffer.from('e')]))
+  ],
+  ['piece layers', (_, __, answers) => answers.parse('pieceLayers', LAYERS, LAYERED)],
+  ['a v1 torrent', (_, __, answers) => answers.parse('v1Torrent', V1_TORRENT, V1_INFOHASH)],
+  ['a list of digests', (_, __, answers) => answers.parse('digestList', DIGEST_PAGE)],
   ['what a GGUF is', async (_, offload) => walkIn(offload)(ggufOfKeys(100_000), 2 ** 30)],
   ['the head of a GGUF', (_, offload) => offload.call('cache', { head: ggufOfKeys(100_000), sizeBytes: 2 ** 30 })]
 ]
@@ -140,14 +239,16 @@ const LONG: readonly (readonly [string, (reader: DocumentReader, offload: Offloa
 test.each(LONG)('%s is read while the event loop turns', async (_, read) => {
   const reader = readerHere()
   const offload = new Offload()
+  const answers = answersHere()
   onTestFinished(() => offload.close())
   // the start of a thread takes turns as well
   await reader.parse('parts', Buffer.alloc(20_000)).catch(() => undefined)
   await offload.call('config', Buffer.from('{}'))
+  await answers.parse('digestList', Buffer.alloc(20_000, ' '))
   // work on the main thread never leaves more than one turn; a busy machine may starve the main thread once
   let turns = 0
   for (let round = 0; round < 5 && turns <= 1; round++) {
-    turns = await turnsOf(read(reader, offload))
+    turns = await turnsOf(read(reader, offload, answers))
   }
   expect(turns).toBeGreaterThan(1)
 })
@@ -162,4 +263,48 @@ test('what a thread read is what is read here', async () => {
   expect(await reader.parse('parts', Buffer.from(`[{"path":"1_Pooling","type":"x"}${' '.repeat(20_000)}]`))).toEqual([
     '1_Pooling'
   ])
+  for (const [kind, bytes, ...about] of [
+    ['hub', PAGE, ['page', PAGE_ABOUT]],
+    ['oci', OCI_INDEX, 'index'],
+    ['info', infoOfFiles(2_000)],
+    ['pieceLayers', LAYERS, LAYERED],
+    ['v1Torrent', V1_TORRENT, V1_INFOHASH],
+    ['digestList', DIGEST_PAGE]
+  ] as const) {
+    const given = [kind, new Uint8Array(bytes), ...about] as unknown as Parameters<typeof parseHere>
+    expect(isDeepStrictEqual(await answersHere().parse(...given), await parseHere(...given)), kind).toBe(true)
+  }
+})
+
+const told = ({ name, message, code, reason, details }: Error & Record<string, unknown>) => ({
+  name,
+  message,
+  code,
+  reason,
+  details
+})
+
+test('what a thread refuses is refused as here', async () => {
+  const answers = answersHere()
+  const untold = Buffer.from(
+    JSON.stringify([{ type: 'file', oid: '*'.repeat(40), size: 1, path: 'f', more: 'x'.repeat(20_000) }])
+  )
+  for (const [kind, bytes, ...about] of [
+    ['hub', ONE_TEXT, ['page', PAGE_ABOUT]],
+    ['hub', untold, ['page', PAGE_ABOUT]],
+    ['hub', Buffer.alloc(20_000, '{'), ['account', OF_REPO]],
+    ['hub', ONE_TEXT, ['reconstruction', { sizeBytes: 1, from: 'http://127.0.0.1/' }]],
+    ['oci', ONE_TEXT, 'manifest'],
+    ['withheld', ONE_TEXT, { pin: DIGEST, at: 'it' }],
+    ['info', ONE_TEXT],
+    ['v1Torrent', ONE_TEXT, V1_INFOHASH]
+  ] as const) {
+    const given = [kind, bytes, ...about] as unknown as Parameters<typeof parseHere>
+    const [there, here] = (await Promise.allSettled([answers.parse(...given), parseHere(...given)])) as [
+      PromiseRejectedResult,
+      PromiseRejectedResult
+    ]
+    expect(there.reason, kind).toBeInstanceOf(here.reason.constructor)
+    expect(told(there.reason), kind).toEqual(told(here.reason))
+  }
 })

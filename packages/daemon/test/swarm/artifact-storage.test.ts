@@ -13,8 +13,8 @@ import { Node, weights } from './nodes.ts'
 async function storageOf(bytes: Buffer, names: readonly string[]) {
   const node = await Node.start({ swarm: { seed_on_import: false } })
   const manifest = await node.importFiles(Object.fromEntries(names.map((name) => [name, bytes])))
-  const { store, leafLayers, documents, holdings } = node.running.context
-  const torrent = (await new ArtifactTorrents({ store, documents, leafLayers }).of(manifest))!
+  const { store, leafLayers, documents, answers, holdings } = node.running.context
+  const torrent = (await new ArtifactTorrents({ store, documents, leafLayers, answers }).of(manifest))!
   unlinkSync(node.blobPath(digestOf(bytes)))
   const blobs = new OpenBlobs(store)
   const { signal } = new AbortController()

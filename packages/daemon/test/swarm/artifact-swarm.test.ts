@@ -11,10 +11,10 @@ test('a seed that joins late does not take the place of a fetch', async () => {
   const node = await Node.start({ swarm: { seed_on_import: false } })
   const bytes = weights(70_000, 84)
   const manifest = await node.importFiles({ 'model-q8_0.gguf': bytes })
-  const { store, leafLayers, documents, holdings } = node.running.context
+  const { store, leafLayers, documents, answers, holdings } = node.running.context
   const engine = await createSwarm({ peerAddress: { host: '127.0.0.1', port: 0 }, dht: false, lsd: false })
   onTestFinished(() => engine.close())
-  const torrents = new ArtifactTorrents({ store, documents, leafLayers })
+  const torrents = new ArtifactTorrents({ store, documents, leafLayers, answers })
   const swarm = new ArtifactSwarm({
     store,
     leafLayers,

@@ -17,10 +17,10 @@ const REF = 'svc:///me/model:q8_0'
 test('an artifact that has just become withheld announces no companions', async () => {
   const node = await Node.start({ swarm: { seed_on_import: false } })
   const manifest = await node.importFiles(MODEL)
-  const { store, leafLayers, documents, artifacts, holdings, config } = node.running.context
+  const { store, leafLayers, documents, answers, artifacts, holdings, config } = node.running.context
   const engine = await createSwarm({ peerAddress: { host: '127.0.0.1', port: 0 }, dht: false, lsd: false })
   onTestFinished(() => engine.close())
-  const torrents = new ArtifactTorrents({ store, documents, leafLayers })
+  const torrents = new ArtifactTorrents({ store, documents, leafLayers, answers })
   const log = createLog('silent')
   const parts = { store, leafLayers, holdings, swarm: engine, webseed: () => undefined, trackers: [], log }
   const [swarm, beside] = [new ArtifactSwarm(parts), new ArtifactSwarm(parts)]

@@ -1,5 +1,6 @@
 import { tryParseContentRange } from '@svc/internal-byte-ranges'
-import { Backoff, DownloadError, isIdentity, isObject, own, parseJson, type Response } from '@svc/internal-http'
+import { Backoff, DownloadError, isIdentity, type Response } from '@svc/internal-http'
+import type { HubDocuments } from '../documents.ts'
 import type { DownloadOptions } from '../download.ts'
 import { readTokenUrl } from '../endpoint.ts'
 import type { Net } from '../net.ts'
@@ -7,13 +8,7 @@ import { networkFailure, statusFailure } from '../outcome.ts'
 import type { HubFile } from '../tree.ts'
 import { XetAnswerError } from './answer-error.ts'
 import { BodyReader } from './body-reader.ts'
-import {
-  parseNamedUrl,
-  parseReconstruction,
-  type Reconstruction,
-  type XorbFetch,
-  type XorbRange
-} from './reconstruction.ts'
+import type { Reconstruction, XorbFetch, XorbRange } from './reconstruction.ts'
 
 /** Access to the chunks of a repository, for a while. */
 interface Access {
@@ -34,13 +29,10 @@ export interface XorbBody {
 }
 
 const MAX_TOKEN_ANSWER_BYTES = 64 << 10
-const MAX_TOKEN_LENGTH = 16_000
 /** A token that expires sooner is not used. */
 const SAFETY_MS = 60_000
 /** Without an answer the file is fetched as a whole, so it is not worth as many tries as a download. */
 const TRIES = 3
-/** Enough for the chunks whose lengths are given, and for 10,000 xorbs. */
-const BOUNDS = { values: 200_000, keys: 10_000 }
 const MAX_ACCESSES = 16
 const MAX_LINE_BYTES = 1_024
 
@@ -74,8 +66,8 @@ export class Cas {
           void response.discard()
           return undefined
         }
-        const value = await this.#json(response, file, this.#net.limits.jsonBytes)
-        return parseReconstruction(value, file.sizeBytes, cas)
+        const { jsonBytes } = this.#net.limits
+        return this.#read(response, file, jsonBytes, 'reconstruction', { sizeBytes: file.sizeBytes, from: cas.href })
       })
     }
     const found = this.#isFirstVersion.has(cas.href) ? undefined : await ask(2)
@@ -92,9 +84,10 @@ export class Cas {
     options: DownloadOptions,
     read: (body: XorbBody) => Promise<void>
   ): Promise<void> {
+    const at = new URL(url)
     const range = `bytes=${ranges.map(({ from, to }) => `${from}-${to - 1}`).join(',')}`
-    return this.#tried(url, file, options, async () => {
-      const response = await this.#net.ask(url, { range }, options.signal)
+    return this.#tried(at, file, options, async () => {
+      const response = await this.#net.ask(at, { range }, options.signal)
       if (response.status !== 206) throw this.#refused(response, file)
       if (!isIdentity(response.headers)) throw new XetAnswerError('a range of a xorb is encoded')
       const reader = new BodyReader(response)
@@ -128,26 +121,25 @@ export class Cas {
       const { signal } = options
       const headers = { accept: 'application/json' }
       const response = await this.#net.walk({ url, headers, signal, sameOriginOnly: true })
-      const value = await this.#json(response, at, MAX_TOKEN_ANSWER_BYTES)
-      const answer = isObject(value) ? value : {}
-      const [token, until] = [own(answer, 'accessToken'), own(answer, 'exp')]
-      if (typeof token !== 'string' || token.length > MAX_TOKEN_LENGTH || !/^[\x21-\x7e]+$/.test(token))
-        throw new XetAnswerError('the hub gives no token for chunks')
-      if (!Number.isSafeInteger(until)) throw new XetAnswerError('the hub does not say when a token for chunks expires')
-      const cas = parseNamedUrl(own(answer, 'casUrl'), url)
-      return { cas, token, untilMs: (until as number) * 1_000 }
+      const about = { from: url.href }
+      const { casUrl, ...access } = await this.#read(response, at, MAX_TOKEN_ANSWER_BYTES, 'xetToken', about)
+      return { ...access, cas: new URL(casUrl) }
     })
   }
 
-  async #json(response: Response, about: About, maxBytes: number): Promise<unknown> {
-    if (response.status !== 200) throw this.#refused(response, about)
+  async #read<Kind extends 'reconstruction' | 'xetToken'>(
+    response: Response,
+    of: About,
+    maxBytes: number,
+    kind: Kind,
+    about: HubDocuments[Kind]['about']
+  ): Promise<HubDocuments[Kind]['found']> {
+    if (response.status !== 200) throw this.#refused(response, of)
     try {
       if (!isIdentity(response.headers)) throw new XetAnswerError('an answer is encoded')
-      return parseJson(await response.bytes(maxBytes), BOUNDS)
+      return await this.#net.readDocument(kind, await response.bytes(maxBytes), about)
     } catch (error) {
-      const isTooLarge = (error as { code?: unknown }).code === 'ERR_TOO_LARGE'
-      if (isTooLarge || error instanceof SyntaxError || error instanceof TypeError)
-        throw new XetAnswerError('a response is not JSON, or is too large')
+      if ((error as { code?: unknown }).code === 'ERR_TOO_LARGE') throw new XetAnswerError('a response is too large')
       throw error
     } finally {
       response.destroy()

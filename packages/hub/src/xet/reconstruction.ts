@@ -25,7 +25,7 @@ export interface XorbRange {
 /** A signed address of a xorb. Its ranges are requested together, as they were signed. */
 export interface XorbFetch {
   readonly xorb: string
-  readonly url: URL
+  readonly url: string
   readonly ranges: readonly XorbRange[]
 }
 
@@ -110,7 +110,7 @@ function parseFetch(entry: unknown, from: URL): Pick<XorbFetch, 'url' | 'ranges'
   if (found.length === 0) throw bad('signs no range of a xorb')
   for (const [i, { start, from: first }] of found.entries())
     if (i > 0 && (start < found[i - 1]!.end || first < found[i - 1]!.to)) throw bad('has ranges that overlap')
-  return { url: parseNamedUrl(own(fields, 'url'), from), ranges: found }
+  return { url: parseNamedUrl(own(fields, 'url'), from).href, ranges: found }
 }
 
 function parseXorbRange(chunks: unknown, bytes: unknown): XorbRange {

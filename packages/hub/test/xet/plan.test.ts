@@ -46,7 +46,7 @@ function randomCase(seed: number) {
   const fetches = [0, 1, 2].map((xorb) => {
     const start = below(CHUNKS)
     const ranges = [{ start, end: CHUNKS, from: 0, to: 1 + below(2_000) }]
-    return { xorb: hashOf(xorb), url: new URL('http://127.0.0.1/'), ranges }
+    return { xorb: hashOf(xorb), url: 'http://127.0.0.1/', ranges }
   })
   return { older, newer, missing, isSized, fetches }
 }

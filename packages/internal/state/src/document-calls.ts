@@ -1,6 +1,6 @@
 import { type Clock, systemClock } from '@svc/internal-clock'
 import { deserializeError, type SerializedError, serializeError } from '@svc/internal-errors'
-import { LimitedThread, workerUrl } from '@svc/internal-workers'
+import { documentThread, type LimitedThread, SHORT_DOCUMENT_BYTES, workerUrl } from '@svc/internal-workers'
 import {
   type Companions,
   type Manifest,
@@ -48,22 +48,14 @@ export const documentErrors = {
   closed: (): Error => new LibraryError('E_CLOSED', 'the library is closed')
 }
 
-/** Shorter documents are read at once: they take less than a thread's answer, whatever is in them. */
-const SHORT_BYTES = 16 << 10
-const LIMIT_MS = 10_000
-const HEAP_MIB = 256
-
 /** Longer documents are read in a thread with a time limit: whoever wrote one chooses how long reading it takes. */
 export class DocumentReader {
   readonly #thread: LimitedThread<DocumentCalls>
 
   constructor(clock: Pick<Clock, 'after'> = systemClock) {
-    this.#thread = new LimitedThread({
+    this.#thread = documentThread({
       url: workerUrl('./document-worker', import.meta.url),
       name: 'svcd-documents',
-      oldMib: HEAP_MIB,
-      limitMs: LIMIT_MS,
-      late: () => new Error(`reading the document took more than ${LIMIT_MS / 1000} s`),
       clock,
       errors: documentErrors
     })
@@ -71,7 +63,7 @@ export class DocumentReader {
 
   /** @throws ManifestError as the parser does; LibraryError `E_CLOSED` */
   async parse<Kind extends keyof DocumentKinds>(kind: Kind, bytes: Uint8Array): Promise<DocumentKinds[Kind]> {
-    return bytes.length <= SHORT_BYTES
+    return bytes.length <= SHORT_DOCUMENT_BYTES
       ? PARSERS[kind](bytes)
       : (this.#thread.call(kind, bytes) as Promise<DocumentKinds[Kind]>)
   }

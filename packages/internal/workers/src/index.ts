@@ -1,3 +1,4 @@
+export { documentThread, parserErrors, SHORT_DOCUMENT_BYTES, withClass } from './document-thread.ts'
 export { type ErrorCodec, plainErrors } from './error-codec.ts'
 export { LimitedThread } from './limited-thread.ts'
 export { yieldToOthers } from './priority.ts'

@@ -41,6 +41,7 @@ export interface TorrentEnvironment {
   readonly nextId: () => number
   readonly http: HttpClient
   readonly webseedHeaders: WebseedHeaders | undefined
+  readonly parseInfo: (info: Uint8Array) => Promise<TorrentInfo>
   readonly peerId: Uint8Array
   /** Undefined without a listener. */
   readonly listenPort: () => number | undefined

@@ -1,9 +1,9 @@
 // The first phase of a torrent that was added by its infohash: it requests the info dictionary from peers (BEP 9) and
 // does nothing else. It ends with `metadata`, once; the torrent then continues with an ActivePhase, or fails.
 
-import type { Clock } from '@svc/internal-clock'
-import { equalBytes, parseInfo, sha256, type TorrentInfo, TorrentLayout } from '@svc/metainfo'
+import { equalBytes, sha256, type TorrentInfo, TorrentLayout } from '@svc/metainfo'
 import type { Emit, PeerEvent } from '../events.ts'
+import { reportDefect } from '../net/guarded.ts'
 import type { Peer } from '../peer/peer.ts'
 import { protocolError } from '../peer/protocol-error.ts'
 import {
@@ -13,6 +13,7 @@ import {
   type MetadataMessage,
   parseMetadataMessage
 } from '../wire/extensions.ts'
+import type { TorrentEnvironment } from './environment.ts'
 
 interface Attempt {
   readonly totalBytes: number
@@ -35,15 +36,20 @@ const TIMEOUT_MS = 10_000
 export class MetadataPhase {
   readonly state = 'metadata'
   readonly #infohash: Uint8Array
-  readonly #clock: Clock
+  readonly #env: Pick<TorrentEnvironment, 'clock' | 'parseInfo'>
   readonly #emit: Emit<'metadata' | 'bad-data' | 'failed'>
   readonly #attempts = new Map<number, Attempt>()
   readonly #useless = new Set<number>()
   #finished = false
+  #isClosed = false
 
-  constructor(infohash: Uint8Array, clock: Clock, emit: Emit<'metadata' | 'bad-data' | 'failed'>) {
+  constructor(
+    infohash: Uint8Array,
+    env: Pick<TorrentEnvironment, 'clock' | 'parseInfo'>,
+    emit: Emit<'metadata' | 'bad-data' | 'failed'>
+  ) {
     this.#infohash = infohash
-    this.#clock = clock
+    this.#env = env
     this.#emit = emit
   }
 
@@ -79,7 +85,7 @@ export class MetadataPhase {
     if (!totalBytes || !peer.extended!.ids.get('ut_metadata')) return
     const count = Math.ceil(totalBytes / METADATA_PIECE_BYTES)
     const pieces = new Array<Uint8Array | undefined>(count).fill(undefined)
-    const attempt: Attempt = { totalBytes, pieces, missing: count, requested: 0, lastAt: this.#clock.monotonic() }
+    const attempt: Attempt = { totalBytes, pieces, missing: count, requested: 0, lastAt: this.#env.clock.monotonic() }
     this.#attempts.set(peer.id, attempt)
     while (attempt.requested < Math.min(count, IN_FLIGHT)) this.#ask(peer, attempt)
   }
@@ -102,7 +108,7 @@ export class MetadataPhase {
     if (attempt.pieces[message.piece] !== undefined) return
     attempt.pieces[message.piece] = new Uint8Array(message.bytes)
     attempt.missing -= 1
-    attempt.lastAt = this.#clock.monotonic()
+    attempt.lastAt = this.#env.clock.monotonic()
     this.#ask(peer, attempt)
     if (attempt.missing > 0) return
     const info = new Uint8Array(Buffer.concat(attempt.pieces as Uint8Array[]))
@@ -111,7 +117,7 @@ export class MetadataPhase {
       return this.#emit({ kind: 'bad-data', sender: peer.id, reason: 'wrong metadata', piece: undefined })
     this.#finished = true
     this.#attempts.clear()
-    this.#done(info)
+    void this.#done(info).catch(reportDefect)
   }
 
   #giveUp(peerId: number): void {
@@ -119,17 +125,18 @@ export class MetadataPhase {
     this.#useless.add(peerId)
   }
 
-  #done(infoBytes: Uint8Array): void {
+  async #done(infoBytes: Uint8Array): Promise<void> {
     let info: TorrentInfo
     try {
-      info = parseInfo(infoBytes)
+      info = await this.#env.parseInfo(infoBytes)
       // pieces that no receive slot holds are refused here, while the error can still be reported.
       new TorrentLayout(info)
     } catch (error) {
       // the bytes match the infohash, so no other peer has better ones.
-      return this.#emit({ kind: 'failed', error: error as Error })
+      if (!this.#isClosed) this.#emit({ kind: 'failed', error: error as Error })
+      return
     }
-    this.#emit({ kind: 'metadata', info })
+    if (!this.#isClosed) this.#emit({ kind: 'metadata', info })
   }
 
   /** About once a second: gives up on peers that do not answer, and tries others. */
@@ -138,5 +145,7 @@ export class MetadataPhase {
     for (const peer of peers) this.#offer(peer)
   }
 
-  async close(): Promise<void> {}
+  async close(): Promise<void> {
+    this.#isClosed = true
+  }
 }

@@ -80,7 +80,7 @@ export class Torrent extends EventEmitter<TorrentEvents> {
     this.handshake = { infohash: truncateInfohash(identity.infohash), peerId: env.peerId, extended: true, fast: true }
     this.#phase =
       identity.info === undefined
-        ? new MetadataPhase(identity.infohash, env.clock, (event) => this.#outcome(event))
+        ? new MetadataPhase(identity.infohash, env, (event) => this.#outcome(event))
         : this.#activePhase(identity.info)
     this.connections = new PeerSet({
       env,

@@ -21,6 +21,7 @@ import {
 } from '@svc/library/parts'
 import { formatRepoId, type RepoId, type Sha256Digest } from '@svc/ref'
 import { V1Swarm } from '@svc/swarm-v1'
+import { type AnswerReader, hubDocumentsIn } from '../../answers.ts'
 import { configuredAddress } from '../../config/address.ts'
 import type { CatalogConfig, HubConfig, SwarmConfig } from '../../config/config.ts'
 import { DaemonError } from '../../errors.ts'
@@ -40,6 +41,7 @@ import { catalogSource } from './source.ts'
 export interface CatalogDeps
   extends Pick<Library, 'clock' | 'store' | 'artifacts' | 'needed' | 'leafLayers' | 'holdings' | 'trust' | 'log'> {
   readonly config: { readonly catalog: CatalogConfig; readonly hub: HubConfig; readonly swarm: SwarmConfig }
+  readonly answers: Pick<AnswerReader, 'parse'>
   readonly room: Pick<Room, 'require'>
   readonly importer: Importer
   readonly jobs: JobRegistry
@@ -98,9 +100,12 @@ export class Catalog {
       ...options.timings
     }
     const { endpoint } = config.catalog
-    this.#provider = endpoint === undefined ? undefined : new CatalogProvider(endpoint, this.#web, context.clock)
+    const { parse } = context.answers
+    const readDocument = hubDocumentsIn(parse)
+    this.#provider = endpoint === undefined ? undefined : new CatalogProvider(endpoint, this.#web, clock, parse)
     this.#hubs = new OwnersHub(config.hub, {
       threadNice: TRANSFER_NICE,
+      readDocument,
       ...(options.retry && { retry: options.retry })
     })
   }
@@ -272,8 +277,9 @@ export class Catalog {
     if (!URL.canParse(endpoint)) return sources
     // a catalog on the internet must not direct this node into its own network: such connections are refused.
     const policy = await this.#policy()
+    const readDocument = hubDocumentsIn(this.#context.answers.parse)
     try {
-      return [createHub({ endpoint, policy, threadNice: TRANSFER_NICE }), ...sources]
+      return [createHub({ endpoint, policy, threadNice: TRANSFER_NICE, readDocument }), ...sources]
     } catch (error) {
       // a URL with credentials, for example: an entry of the listing may add a source, but never makes the pull fail
       if (error instanceof HubError) return sources
@@ -328,6 +334,7 @@ export class Catalog {
         // if the catalog itself has a private address, what it lists may, too (a mirror in the LAN, a test).
         policy: await this.#policy(),
         uploadLimitBytesPerSecond: catalog.uploadLimitBytesPerSecond,
+        parse: (info, infohash) => this.#context.answers.parse('v1Torrent', info, infohash),
         onFault: ({ thread, error, count, pauseMs }) =>
           this.#context.log.warn(
             { err: error, thread, count, pauseMs },
@@ -343,7 +350,8 @@ export class Catalog {
   async #seeding(): Promise<V1Seeds> {
     const swarm = await this.#started()
     this.#listening = swarm
-    this.#seeds ??= new V1Seeds(this.#context.store, swarm, this.#context.log)
+    const { store, log, answers } = this.#context
+    this.#seeds ??= new V1Seeds(store, swarm, log, answers.parse)
     return this.#seeds
   }
 }

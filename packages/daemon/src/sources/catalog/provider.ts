@@ -1,9 +1,9 @@
 import { type Clock, within } from '@svc/internal-clock'
 import type { HttpClient } from '@svc/internal-http'
 import { LibraryError } from '@svc/library/parts'
+import type { ParseAnswer } from '../../answers.ts'
 import { DaemonError } from '../../errors.ts'
 import { type ListedTorrent, parseCatalogListing } from './listing.ts'
-import { parseDigestList } from './record.ts'
 
 const MAX_LISTING_BYTES = 4 << 20
 const MAX_RECORD_BYTES = 16 << 20
@@ -17,18 +17,20 @@ export class CatalogProvider {
   readonly #endpoint: string
   readonly #web: HttpClient
   readonly #clock: Pick<Clock, 'after'>
+  readonly #parse: ParseAnswer
 
   /** `endpoint`: http or https URL, with or without a trailing slash. */
-  constructor(endpoint: string, web: HttpClient, clock: Pick<Clock, 'after'>) {
+  constructor(endpoint: string, web: HttpClient, clock: Pick<Clock, 'after'>, parse: ParseAnswer) {
     this.#endpoint = endpoint.replace(/\/+$/, '')
     this.#web = web
     this.#clock = clock
+    this.#parse = parse
   }
 
   /** @throws DaemonError `E_SOURCE_UNAVAILABLE` (502). An empty response or 404 gives no entries. */
   async search(terms: string, signal?: AbortSignal): Promise<ListedTorrent[]> {
-    const text = await this.#get(`/s/${encodeURIComponent(terms)}`, MAX_LISTING_BYTES, signal)
-    return text === undefined ? [] : parseCatalogListing(text)
+    const bytes = await this.#get(`/s/${encodeURIComponent(terms)}`, MAX_LISTING_BYTES, signal)
+    return bytes === undefined ? [] : parseCatalogListing(new TextDecoder().decode(bytes))
   }
 
   /**
@@ -37,11 +39,12 @@ export class CatalogProvider {
    */
   async record(repo: string, signal?: AbortSignal): Promise<ReadonlyMap<string, string> | undefined> {
     const path = repo.split('/').map(encodeURIComponent).join('/')
-    const text = await this.#get(`/${path}`, MAX_RECORD_BYTES, signal)
-    return text === undefined ? undefined : parseDigestList(text)
+    const bytes = await this.#get(`/${path}`, MAX_RECORD_BYTES, signal)
+    const digests = bytes && (await this.#parse('digestList', bytes))
+    return digests && new Map(digests)
   }
 
-  async #get(path: string, maxBytes: number, signal: AbortSignal | undefined): Promise<string | undefined> {
+  async #get(path: string, maxBytes: number, signal: AbortSignal | undefined): Promise<Uint8Array | undefined> {
     const unavailable = (what: string, cause?: unknown) =>
       new DaemonError(
         'E_SOURCE_UNAVAILABLE',
@@ -55,7 +58,7 @@ export class CatalogProvider {
       return await within(this.#clock, TIMEOUT_MS, signal, async (limited) => {
         const url = new URL(this.#endpoint + path)
         const answer = await this.#web.send({ url, signal: limited, policy: 'owner' })
-        if (answer.status === 200) return new TextDecoder().decode(await answer.bytes(maxBytes))
+        if (answer.status === 200) return await answer.bytes(maxBytes)
         await answer.discard()
         if (answer.status === 404) return undefined
         throw unavailable(`answered ${answer.status}`)

@@ -2,7 +2,8 @@ import type { BlobStore } from '@svc/cas'
 import type { TorrentStatus } from '@svc/client/protocol'
 import { type Log, OpenBlobs, readSmallBlob } from '@svc/library/parts'
 import { isDigest, type Sha256Digest } from '@svc/ref'
-import { parseV1Torrent, type V1Layout, type V1Storage, type V1Swarm, type V1Torrent } from '@svc/swarm-v1'
+import type { V1Layout, V1Storage, V1Swarm, V1Torrent } from '@svc/swarm-v1'
+import type { ParseAnswer } from '../../answers.ts'
 
 /** The data of a BitTorrent v1 torrent in `state/artifacts`, for seeding it from blobs after a restart. */
 export interface V1Seed {
@@ -36,9 +37,11 @@ export class V1Seeds {
   readonly #log: Log
   readonly #torrents = new Map<string, { readonly torrent: V1Torrent; readonly layout: V1Layout; seeding: boolean }>()
   readonly #blobs: OpenBlobs
+  readonly #parse: ParseAnswer
   #closed = false
 
-  constructor(store: BlobStore, swarm: V1Swarm, log: Log) {
+  constructor(store: BlobStore, swarm: V1Swarm, log: Log, parse: ParseAnswer) {
+    this.#parse = parse
     this.#store = store
     this.#blobs = new OpenBlobs(store, MAX_OPEN)
     this.#swarm = swarm
@@ -108,7 +111,7 @@ export class V1Seeds {
     try {
       const info = await readSmallBlob(this.#store, seed.info, MAX_INFO_BYTES)
       if (info === undefined) throw new Error('the info dictionary is gone')
-      const layout = parseV1Torrent(info, seed.infohash)
+      const layout = await this.#parse('v1Torrent', info, seed.infohash)
       if (layout.files.length !== seed.files.length) throw new Error('the list of files has changed')
       for (const [index, file] of layout.files.entries()) {
         const digest = seed.files[index]!

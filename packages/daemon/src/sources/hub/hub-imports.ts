@@ -13,6 +13,7 @@ import type { CompanionsRequest, Importer, ImportSource, Library, Offload } from
 import type { Manifest } from '@svc/manifest'
 import { formatRepoId } from '@svc/ref'
 import { LRUCache } from 'lru-cache'
+import { type AnswerReader, hubDocumentsIn } from '../../answers.ts'
 import type { HubConfig } from '../../config/config.ts'
 import { DaemonError } from '../../errors.ts'
 import { importSelectionOf } from '../../import-fields.ts'
@@ -48,6 +49,7 @@ export interface HubDeps extends Omit<OutdatedDeps, 'owners' | 'sourceOf'>, Pick
   readonly config: { readonly hub: HubConfig }
   readonly version: string
   readonly strangersOffload: Offload
+  readonly answers: Pick<AnswerReader, 'parse'>
   readonly importer: Importer
   readonly importJobs: ImportJobs
   readonly listeners: { readonly mark: string }
@@ -63,13 +65,16 @@ export type HubImports = ReturnType<typeof createHubImports>
  */
 export function createHubImports(context: HubDeps, more: Pick<HubOptions, 'limits' | 'retry'> = {}) {
   const { clock, config, importJobs, log, version } = context
+  const readDocument = hubDocumentsIn(context.answers.parse)
   const { endpoint, skipUnrecognized } = config.hub
   const common = { ...(endpoint !== undefined && { endpoint }), userAgent: `svcd/${version}` }
-  const owners = new OwnersHub(config.hub, { userAgent: common.userAgent, threadNice: TRANSFER_NICE, ...more })
+  const { userAgent } = common
+  const owners = new OwnersHub(config.hub, { userAgent, threadNice: TRANSFER_NICE, readDocument, ...more })
   // a mirror of this daemon does not count as another place
-  const others = new OwnersHub(config.hub, { ...more, userAgent: `${common.userAgent} (${context.listeners.mark})` })
+  const marked = `${userAgent} (${context.listeners.mark})`
+  const others = new OwnersHub(config.hub, { ...more, userAgent: marked, readDocument })
   const open = (options: HubOptions): Hub =>
-    atStart(() => createHub({ ...common, threadNice: TRANSFER_NICE, ...options }))
+    atStart(() => createHub({ ...common, threadNice: TRANSFER_NICE, readDocument, ...options }))
   // requests for strangers carry no token, and use no connection that the owner's transfers would wait for (spec add.40)
   const strangersHub = open({ ...STRANGER_HUB, ...more })
   const listings = new StrangerListings({ ...common, ...STRANGER_HUB })

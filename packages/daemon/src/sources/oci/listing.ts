@@ -1,6 +1,7 @@
 import { basename } from 'node:path'
 import type { FetchContext, ImportSource, Provenance } from '@svc/library/parts'
-import type { OciDocument, OciFile, OciModel, RegistryOptions } from '@svc/oci'
+import type { OciDocument, OciFile, OciModel, ReadOciDocument, RegistryOptions } from '@svc/oci'
+import { ociDocumentsIn, type ParseAnswer } from '../../answers.ts'
 import { type Oci, ociFailure } from './errors.ts'
 
 /** The destination of one file's bytes. */
@@ -21,12 +22,18 @@ export interface ListedArtifact {
  * An artifact in a layout. Its configuration is read although nothing here needs it: one that is damaged or incomplete is refused.
  * @param wanted its tag or digest; default: the only one. @throws OciError
  */
-export async function listLayout(oci: Oci, path: string, wanted: string | undefined): Promise<ListedArtifact> {
-  const layout = await oci.openLayout(path)
+export async function listLayout(
+  oci: Oci,
+  path: string,
+  wanted: string | undefined,
+  parse: ParseAnswer
+): Promise<ListedArtifact> {
+  const readDocument = ociDocumentsIn(parse)
+  const layout = await oci.openLayout(path, readDocument)
   const descriptor = oci.chooseManifest(layout.index, wanted)
-  const manifest = oci.parseOciManifest(await layout.document(descriptor))
-  const config = await layout.document(manifest.config)
-  const model = oci.modelOf(manifest, { repository: basename(path, '.tar'), config })
+  const manifest = await readDocument('manifest', await layout.document(descriptor))
+  const quant = await readDocument('quant', await layout.document(manifest.config))
+  const model = oci.modelOf(manifest, { repository: basename(path, '.tar'), quant })
   for (const { digest, sizeBytes } of model.files) await layout.place({ digest, size: sizeBytes })
   return {
     model,
@@ -44,17 +51,19 @@ export async function listLayout(oci: Oci, path: string, wanted: string | undefi
 export async function listRegistry(
   oci: Oci,
   image: string,
-  options: RegistryOptions,
+  options: Omit<RegistryOptions, 'readDocument'>,
+  parse: ParseAnswer,
   signal: AbortSignal
 ): Promise<ListedArtifact> {
   const reference = oci.parseRegistryReference(image)
-  const repository = new oci.Repository(reference, options)
+  const readDocument = ociDocumentsIn(parse)
+  const repository = new oci.Repository(reference, { ...options, readDocument })
   try {
-    const document = await manifestOf(oci, repository, reference.digest ?? reference.tag, signal)
-    const manifest = oci.parseOciManifest(document.bytes)
-    const config = await repository.document(manifest.config, { signal })
+    const document = await manifestOf({ oci, repository, readDocument }, reference.digest ?? reference.tag, signal)
+    const manifest = await readDocument('manifest', document.bytes)
+    const quant = await readDocument('quant', await repository.document(manifest.config, { signal }))
     const { repository: name, tag } = reference
-    const model = oci.modelOf(manifest, { repository: name, tag, config })
+    const model = oci.modelOf(manifest, { repository: name, tag, quant })
     await askForAccess(repository, model, signal)
     return {
       model,
@@ -89,14 +98,21 @@ async function askForAccess(
 
 /** An index with a single manifest stands for that one: some tools wrap single artifacts. */
 async function manifestOf(
-  oci: Oci,
-  repository: InstanceType<Oci['Repository']>,
+  {
+    oci,
+    repository,
+    readDocument
+  }: {
+    readonly oci: Oci
+    readonly repository: InstanceType<Oci['Repository']>
+    readonly readDocument: ReadOciDocument
+  },
   tagOrDigest: string,
   signal: AbortSignal
 ): Promise<OciDocument> {
   const document = await repository.manifest(tagOrDigest, { signal })
   if (document.mediaType !== oci.INDEX_TYPE) return document
-  const { digest } = oci.chooseManifest(oci.parseOciIndex(document.bytes), undefined)
+  const { digest } = oci.chooseManifest(await readDocument('index', document.bytes), undefined)
   return repository.manifest(digest, { signal })
 }
 

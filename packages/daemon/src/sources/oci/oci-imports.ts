@@ -1,6 +1,7 @@
 import type { ImportOciBody, Job } from '@svc/client/protocol'
 import { checkPath, type Importer, type ImportSelection, type Work } from '@svc/library/parts'
 import { formatRepoId, type RepoId } from '@svc/ref'
+import type { AnswerReader } from '../../answers.ts'
 import { DaemonError } from '../../errors.ts'
 import { importSelectionOf, importTarget } from '../../import-fields.ts'
 import { importOutcome } from '../../jobs/import-jobs.ts'
@@ -11,6 +12,7 @@ import { type ListedArtifact, listLayout, listRegistry, ociSource } from './list
 
 export interface OciDeps {
   readonly version: string
+  readonly answers: Pick<AnswerReader, 'parse'>
   readonly jobs: JobRegistry
   readonly importer: Importer
 }
@@ -47,10 +49,11 @@ export class OciImports {
     return this.#deps.jobs.start({ kind: 'import-oci', ref: path ?? image!, as: formatRepoId(repo) }, async (job) => {
       try {
         const userAgent = `svcd/${this.#deps.version}`
+        const { parse } = this.#deps.answers
         const listed =
           path !== undefined
-            ? await listLayout(oci, path, body.manifest)
-            : await listRegistry(oci, image!, { userAgent, plainHttp: body.plainHttp }, job.signal)
+            ? await listLayout(oci, path, body.manifest, parse)
+            : await listRegistry(oci, image!, { userAgent, plainHttp: body.plainHttp }, parse, job.signal)
         return await this.#run(oci, listed, repo, selection, job)
       } catch (error) {
         throw ociFailure(oci, error)

@@ -1,8 +1,8 @@
 import { globTest } from '@svc/classify'
 import fc from 'fast-check'
 import { describe, expect, test, vi } from 'vitest'
+import { parseDigestList } from '../../../src/digest-list.ts'
 import { parseCatalogListing, tryParseCatalogLine } from '../../../src/sources/catalog/listing.ts'
-import { parseDigestList } from '../../../src/sources/catalog/record.ts'
 import { selectEntry } from '../../../src/sources/catalog/select.ts'
 
 const HASH = 'c'.repeat(40)
