@@ -7,6 +7,7 @@ import { jsonDocument, readManifestBlob } from '../models/documents.ts'
 import { membersOf, repositoryIn } from '../models/models-here.ts'
 import { asRepo, canonicalRef, fullName, shortRef } from '../models/reference.ts'
 import type { Session } from '../session.ts'
+import { inspectedLine } from './inspect.ts'
 import { showRepo } from './inventory.ts'
 
 export async function resolve(session: Session, text: string): Promise<void> {
@@ -60,6 +61,8 @@ export async function show(
   }
   for (const warning of result.companions?.warnings ?? []) session.note(warning)
   await printMalformed(session, result.manifestDigest)
+  const inspected = await inspectedLine(result)
+  if (inspected !== undefined) session.print(`  ${inspected}; see svc inspect ${shortRef(result.ref)}`)
   printMissing(session, result, all)
 }
 

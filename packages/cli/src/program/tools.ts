@@ -19,6 +19,7 @@ export const MODULES = {
   du: () => import('../commands/du.ts'),
   exec: () => import('../commands/exec.ts'),
   imports: () => import('../commands/imports.ts'),
+  inspect: () => import('../commands/inspect.ts'),
   inventory: () => import('../commands/inventory.ts'),
   jobs: () => import('../commands/jobs.ts'),
   login: () => import('../commands/login.ts'),

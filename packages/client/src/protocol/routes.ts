@@ -13,6 +13,7 @@ import {
   ImportHfPlanBodySchema,
   ImportLocalBodySchema,
   ImportOciBodySchema,
+  InspectHfBodySchema,
   OutdatedBodySchema,
   PinBodySchema,
   PrivateBodySchema,
@@ -27,7 +28,7 @@ import { RefSchema } from './fields.ts'
 import { InventorySchema, TagEntrySchema } from './inventory.ts'
 import { JobListSchema, JobSchema } from './job.ts'
 import { MAX_ADOPT_BODY_BYTES, type Method, PATHS, type RouteId } from './paths.ts'
-import { AdoptPlanSchema, CatalogSearchSchema, ImportPlanSchema } from './plan.ts'
+import { AdoptPlanSchema, CatalogSearchSchema, ImportPlanSchema, InspectionSchema } from './plan.ts'
 import { PinResultSchema, PrivateResultSchema, RemovedModelSchema } from './removal.ts'
 import { OpenResultSchema, ResolveResultSchema } from './resolve.ts'
 import { text } from './schema.ts'
@@ -188,6 +189,12 @@ const CONTRACTS = {
     body: ImportHfPlanBodySchema,
     response: ImportPlanSchema,
     errors: { ...HUB, E_NOT_IMPORTABLE: 502 }
+  },
+  inspectHf: {
+    summary: 'What would run code in a repository of the hub, and what is malformed',
+    body: InspectHfBodySchema,
+    response: InspectionSchema,
+    errors: HUB
   },
   importBt: {
     summary: 'Import a pinned artifact from a BitTorrent v2 swarm',

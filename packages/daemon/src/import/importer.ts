@@ -17,6 +17,7 @@ import { commitArtifacts, requireVacancyBefore } from './commit.ts'
 import { companionsOf, companionWarnings, leftOut } from './companions.ts'
 import type { Imported } from './imported.ts'
 import { type IngestContext, type Ingested, ingestFiles } from './ingest.ts'
+import { inspectImport } from './inspected.ts'
 import { malformedIn, markingMalformed } from './malformed.ts'
 import { bytesToRead, companionsAlone, entriesAlone, type PlannedImport, planListing } from './plan.ts'
 import { ImportProgress } from './progress.ts'
@@ -306,6 +307,7 @@ export class Importer {
     const malformed = malformedIn(artifacts, selection)
     if (selection.opaque?.allowsPickles === false)
       refusePickles(artifacts.warnings.filter(({ code }) => code === 'pickle').flatMap(({ names }) => names))
+    const inspected = await inspectImport(plan, ingested, plan.inspection, { store, offload })
     const { companions, brought } = besideOf(plan, ingested, artifacts, selection.choice)
     // before documents are written that make a model of the blobs
     const doubts = await this.#doubts(plan, brought, report)
@@ -333,7 +335,14 @@ export class Importer {
       sealed.flatMap(({ manifest }) => manifest.document.files),
       this.#deps
     )
-    const told = [...doubts, ...withheld, ...artifacts.warnings.map(({ message }) => message), ...outside, ...beside]
+    const told = [
+      ...inspected,
+      ...doubts,
+      ...withheld,
+      ...artifacts.warnings.map(({ message }) => message),
+      ...outside,
+      ...beside
+    ]
     const warnings = [...source.warnings, ...told]
     return {
       manifests,

@@ -1,6 +1,6 @@
 import type { OwnersChoice, PlannedArtifacts } from '@svc/classify'
 import { formatRepoId, type RepoId } from '@svc/ref'
-import { type BroughtModel, SIGNATURE, type TrustRule, type TrustRules } from '../library/trust.ts'
+import { type BroughtModel, type InspectionRule, SIGNATURE, type TrustRule, type TrustRules } from '../library/trust.ts'
 import { companionsOf, planCompanions } from './companions.ts'
 import type { Ingested } from './ingest.ts'
 import type { PlannedImport } from './plan.ts'
@@ -8,6 +8,7 @@ import type { PlannedImport } from './plan.ts'
 /** A planned import with the rule for signatures that applies to its names, here and at its source. */
 export interface RuledImport extends PlannedImport {
   readonly rule: TrustRule | undefined
+  readonly inspection: InspectionRule | undefined
 }
 
 export function ruledImport(repo: RepoId, plan: PlannedImport, trust: TrustRules): RuledImport {
@@ -16,8 +17,9 @@ export function ruledImport(repo: RepoId, plan: PlannedImport, trust: TrustRules
   // a commit that a mirror's client asked for has a name that nobody typed
   const typed = onDemand === true ? (asked ?? answered) : undefined
   const claimed = [answered, asked, annotations['svc.hf.repo']]
-  const rule = trust.ruleFor({ typed: [typed ?? formatRepoId(repo)], claimed })
-  return { ...withSignature(plan, rule), rule }
+  const names = { typed: [typed ?? formatRepoId(repo)], claimed }
+  const rule = trust.ruleFor(names)
+  return { ...withSignature(plan, rule), rule, inspection: trust.inspectionFor(names) }
 }
 
 /** A rule needs the signature and all companions, whatever the selection, also for imports that a mirror's client caused. */

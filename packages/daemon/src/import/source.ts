@@ -29,6 +29,14 @@ export interface Reuse {
   took(bytes: number): void
 }
 
+/** Where a remote file is fetched into: its partial blob, or a range of one. */
+export interface FetchTarget
+  extends Pick<PartialBlob, 'sizeBytes' | 'ranges' | 'write' | 'unmark' | 'read' | 'markWritten'> {
+  /** Threads may write through it, if there is one. */
+  readonly fd?: number | undefined
+  readonly writeGate?: Int32Array | undefined
+}
+
 export interface FetchContext {
   readonly signal: AbortSignal
   /** Called with the number of bytes of this file that are there, whenever it changes noticeably. */
@@ -80,7 +88,9 @@ export interface RemoteFile extends SourceFileFacts {
    * Fetches what `into.ranges()` lacks, and returns when nothing is missing. The source handles retries of the
    * transport; the pipeline verifies the bytes, and calls `fetch` once more with an empty partial if they were wrong.
    */
-  fetch(into: PartialBlob, context: FetchContext): Promise<void>
+  fetch(into: FetchTarget, context: FetchContext): Promise<void>
+  /** The files of the source that it is joined of, in their order (spec rec.31). */
+  readonly joinedOf?: readonly string[]
 }
 
 export type SourceFile = FileHere | RemoteFile

@@ -33,6 +33,8 @@ export interface TrustRuleSource {
   /** Whether the rule applies to a model with these names; none: a model without a known name. */
   readonly isFor: (names: readonly string[]) => boolean
   readonly mode: 'off' | 'warn' | 'require'
+  /** What becomes of models that run code or are malformed; absent: nothing. */
+  readonly inspect?: 'warn' | 'refuse' | undefined
   /** Absolute paths of public keys, PEM. */
   readonly keys: readonly string[]
   /** Absolute paths of certificates, PEM. */
@@ -96,7 +98,13 @@ export interface SignedListing {
   covers(path: string, digest: Sha256Digest): boolean
 }
 
-type OpenRule = Pick<TrustRuleSource, 'isFor'> & { readonly rule: TrustRule | undefined }
+/** What becomes of models that run code or are malformed (spec conf.9). */
+export interface InspectionRule {
+  readonly label: string
+  readonly mode: 'warn' | 'refuse'
+}
+
+type OpenRule = Pick<TrustRuleSource, 'isFor' | 'label' | 'inspect'> & { readonly rule: TrustRule | undefined }
 
 /**
  * The rules `[[trust]]` (spec conf.9): whose signature models of some names need. Code that shows or serves part of a
@@ -117,8 +125,13 @@ export class TrustRules {
   static async open(configs: readonly TrustRuleSource[]): Promise<TrustRules> {
     const rules: OpenRule[] = []
     for (const config of configs) {
-      const { isFor, mode, label } = config
-      rules.push({ isFor, rule: mode === 'off' ? undefined : { label, mode, trusts: [await readTrust(config)] } })
+      const { isFor, mode, label, inspect } = config
+      rules.push({
+        isFor,
+        label,
+        inspect,
+        rule: mode === 'off' ? undefined : { label, mode, trusts: [await readTrust(config)] }
+      })
     }
     return new TrustRules(rules)
   }
@@ -146,6 +159,17 @@ export class TrustRules {
     if (strictest.length < 2) return strictest[0]
     const label = strictest.map((rule) => rule.label).join(' and ')
     return { label, mode, trusts: strictest.flatMap(({ trusts }) => trusts) }
+  }
+
+  /** Of the rules that {@link ruleFor} looks at, the strictest that says what becomes of models that run code or are malformed. */
+  inspectionFor({ typed, claimed }: TrustNames): InspectionRule | undefined {
+    const names = [...typed, ...claimed.filter((name) => name !== undefined)].map((name) => [name])
+    const asked = typed.length > 0 ? names : [[], ...names]
+    const found = asked.flatMap(
+      (name) => this.#rules.find(({ isFor, inspect }) => inspect !== undefined && isFor(name)) ?? []
+    )
+    const strictest = found.find(({ inspect }) => inspect === 'refuse') ?? found[0]
+    return strictest?.inspect && { label: strictest.label, mode: strictest.inspect }
   }
 
   /**

@@ -24,6 +24,7 @@ export const importRoutes = ({ resolver, local, hub, swarm, catalog, oci }: Impo
   importHf: defineRoute(ROUTES.importHf, ({ body }) => (hub ?? noHub()).importHf(body)),
   hubAccount: defineRoute(ROUTES.hubAccount, ({ body }) => (hub ?? noHub()).account(body)),
   importHfPlan: defineRoute(ROUTES.importHfPlan, ({ body }) => (hub ?? noHub()).plan(body)),
+  inspectHf: defineRoute(ROUTES.inspectHf, ({ body }) => (hub ?? noHub()).inspect(body)),
   outdated: defineRoute(ROUTES.outdated, ({ body }) => (hub ?? noHub()).outdated(body)),
   importBt: defineRoute(ROUTES.importBt, ({ body }) => (swarm ?? swarmIsOff()).importBt(body)),
   importCatalog: defineRoute(ROUTES.importCatalog, ({ body }) => (catalog ?? catalogIsOff()).importCatalog(body)),

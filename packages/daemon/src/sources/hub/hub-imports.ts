@@ -2,6 +2,8 @@ import type {
   HubAccountBody,
   ImportHfBody,
   ImportHfPlanBody,
+  InspectHfBody,
+  Inspection,
   Job,
   OutdatedBody,
   SearchQuery
@@ -24,6 +26,7 @@ import { probeAccess } from './access-probe.ts'
 import { type ConfirmDeps, confirmUnknown, createConfirmation } from './confirm.ts'
 import { HubCopies } from './copies.ts'
 import { hubFailure } from './errors.ts'
+import { inspectHub } from './inspect.ts'
 import { OlderVersions } from './older.ts'
 import { throwWithBranches } from './other-branches.ts'
 import { checkOutdated, type OutdatedDeps } from './outdated.ts'
@@ -180,6 +183,16 @@ export function createHubImports(context: HubDeps, more: Pick<HubOptions, 'limit
         return planHub(signed.hub, listing, source, selection, formatRepoId(repo), deps).catch((error: unknown) =>
           throwWithBranches(error, signed.hub, body)
         )
+      })
+    },
+    /** What would run code in a repository, and what is malformed (spec add.60). */
+    inspect: (body: InspectHfBody): Promise<Inspection> => {
+      hubTarget({ ...body, as: 'inspected/model' })
+      return answered(async (signal) => {
+        const signed = await owners.now()
+        const { commit, files } = await list(signed, body, signal)
+        const { findings, unread } = await inspectHub(signed.hub, files, { offload: context.offload, signal })
+        return { commit, findings: [...findings], unread: [...unread] }
       })
     },
     account: ({ token }: HubAccountBody) =>

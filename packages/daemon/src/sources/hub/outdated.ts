@@ -5,7 +5,7 @@ import { forEachLimited } from '@svc/internal-concurrency'
 import type { Manifest } from '@svc/manifest'
 import { formatRepoId, type Sha256Digest } from '@svc/ref'
 import { planSelected } from '../../import/choice.ts'
-import type { ImportSource } from '../../import/source.ts'
+import { type ImportSource, isRemote } from '../../import/source.ts'
 import { importSelectionOf } from '../../import-fields.ts'
 import type { JobRegistry } from '../../jobs/registry.ts'
 import { choiceUnder } from '../../library/artifact-record.ts'
@@ -176,7 +176,13 @@ class OutdatedCheck {
     const source = sourceOf(signed, listing.repoId, listing)
     try {
       const plan = await planSelected(source, importSelectionOf(upgrade), offload, this.#job.signal)
-      const names = new Map(plan.listed.map((name) => [upstreamName(plan.source.origin, name), name]))
+      const names = new Map(
+        plan.listed.flatMap((name) => {
+          const file = plan.files.get(name)!
+          const pieces = isRemote(file) ? file.joinedOf : undefined
+          return (pieces ?? [upstreamName(plan.source.origin, name)]).map((path) => [path, name] as const)
+        })
+      )
       const isOfIt = ({ path }: HubFile): boolean => {
         const name = names.get(path) ?? path
         return (plan.recognition.uses.get(name)?.use ?? 'skip') !== 'skip' || plan.companions.files.has(name)

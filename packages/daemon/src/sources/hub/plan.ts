@@ -27,9 +27,10 @@ import { planSelected } from '../../import/choice.ts'
 import { configFacts } from '../../import/config-facts.ts'
 import type { PlannedImport } from '../../import/plan.ts'
 import type { SourceSelection } from '../../import/selection.ts'
-import type { ImportSource } from '../../import/source.ts'
+import { type ImportSource, isRemote } from '../../import/source.ts'
 import { upstreamName } from '../../library/origin.ts'
 import type { Offload } from '../../offload/pool.ts'
+import { marksOf } from './inspect.ts'
 import { HeaderTooLarge, windowOf } from './window.ts'
 
 type PlannedHubFile = ImportPlan['files'][number]
@@ -62,7 +63,9 @@ export async function planHub(
   requireImportable(planned.recognition)
   const hubFiles = new Map(listing.files.map((file) => [file.path, file]))
   const upstream = new Map(planned.listed.map((name) => [name, upstreamName(planned.source.origin, name)]))
-  const files = new Map([...upstream].map(([name, path]) => [name, hubFiles.get(path)!]))
+  const files = new Map(
+    [...upstream].map(([name, path]) => [name, hubFiles.get(path) ?? joinedFile(name, planned, hubFiles)])
+  )
   const facts = await readFacts(hub, planned, files, offload)
   const plan = planArtifacts(planned.recognition, facts)
   const present = new Set<string>()
@@ -86,6 +89,12 @@ export async function planHub(
     facts.config?.upstream,
     contextTokens
   )
+  const comes = rows.filter(({ action, companion }) => action !== 'skip' || companion === true)
+  const marks = await marksOf(
+    listing.repoId,
+    comes.map(({ name, size }) => ({ name, sizeBytes: size })),
+    facts.config?.upstream
+  )
   const license = plan.artifacts[0]?.annotations['svc.license'] ?? listing.license
   return {
     repo: listing.repoId,
@@ -106,8 +115,21 @@ export async function planHub(
     ...(listing.gated && { gated: true }),
     ...(listing.private && { private: true }),
     ...(memory !== undefined && { memory }),
-    warnings: [...source.warnings, ...plan.warnings.map(({ message }) => message), ...doubts, ...facts.openQuestions]
+    warnings: [
+      ...source.warnings,
+      ...plan.warnings.map(({ message }) => message),
+      ...doubts,
+      ...facts.openQuestions,
+      ...marks
+    ]
   }
+}
+
+/** A file that is joined of pieces; its start is that of the first. */
+function joinedFile(name: string, { files }: PlannedImport, listed: ReadonlyMap<string, HubFile>): HubFile {
+  const file = files.get(name)!
+  const [first] = isRemote(file) ? (file.joinedOf ?? []) : []
+  return { ...listed.get(first!)!, sizeBytes: file.sizeBytes }
 }
 
 /** What the publisher calls an artifact, where its quant does not tell which of the files it is. */
