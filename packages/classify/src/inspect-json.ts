@@ -138,12 +138,12 @@ class KeyEvents implements JsonEvents {
 }
 
 /** An absolute path, or one with `..`, also as Windows spells them. */
-const leavesFolder = (path: string): boolean => {
+function leavesFolder(path: string): boolean {
   const problem = nameProblem(path)
   return problem === 'absolute' || problem === 'dot-segment' || problem === 'backslash' || /^[a-z]:/i.test(path)
 }
 
-const short = (text: string): string => {
+function short(text: string): string {
   const quoted = JSON.stringify(text.slice(0, MAX_SHOWN))
   return quoted.slice(1, -1) + (text.length > MAX_SHOWN ? '…' : '')
 }

@@ -7,7 +7,7 @@ import { isPickle, isPickleByName, PICKLE_START_BYTES } from './pickles.ts'
 import type { ListedFile, ReadAt } from './types.ts'
 
 /** Something in a model that would run code, or that is malformed (spec add.60). */
-export interface Finding {
+export interface ModelFinding {
   readonly file: string
   /** Of a configuration or a header, with the keys above it. */
   readonly key?: string
@@ -18,7 +18,7 @@ export interface Finding {
 
 export interface Inspection {
   /** By file. */
-  readonly findings: readonly Finding[]
+  readonly findings: readonly ModelFinding[]
   /** Files whose content was not read: the bound of all bytes was reached, or their source does not give them. */
   readonly unread: readonly string[]
 }
@@ -48,7 +48,7 @@ export async function inspectFiles(
   readOf: (name: string) => ReadAt | undefined,
   inspectHead?: Parameters<typeof inspectGguf>[2]
 ): Promise<Inspection> {
-  const findings: Finding[] = []
+  const findings: ModelFinding[] = []
   const unread: string[] = []
   let leftBytes = MAX_BYTES
   // configurations first: weights may use up the bound
@@ -91,9 +91,9 @@ function byName(name: string): JsonFinding[] {
 
 const PICKLE: JsonFinding = { runs: true, what: 'is a pickle, which runs code when it is loaded' }
 
-type Check = (readAt: ReadAt, file: ListedFile) => Promise<readonly JsonFinding[]>
+type FileCheck = (readAt: ReadAt, file: ListedFile) => Promise<readonly JsonFinding[]>
 
-function checkOf(name: string, inspectHead: Parameters<typeof inspectGguf>[2]): Check | undefined {
+function checkOf(name: string, inspectHead: Parameters<typeof inspectGguf>[2]): FileCheck | undefined {
   const base = baseOf(name)
   if (/\.gguf$/i.test(base)) return (readAt, { sizeBytes }) => inspectGguf(readAt, sizeBytes, inspectHead)
   if (/\.safetensors$/i.test(base)) return (readAt, { sizeBytes }) => inspectSafetensors(readAt, sizeBytes)

@@ -6,7 +6,7 @@ export interface PieceSet {
   readonly pieces: readonly string[]
 }
 
-interface Piece {
+interface GgufPiece {
   readonly name: string
   readonly whole: string
   /** Pieces of one set have the same style. */
@@ -44,7 +44,7 @@ export function pieceSets(names: readonly string[]): PieceSet[] {
   return found.filter(({ name }) => found.filter((other) => other.name === name).length === 1)
 }
 
-function pieceOf(name: string): Piece | undefined {
+function pieceOf(name: string): GgufPiece | undefined {
   const part = PART.exec(name)
   if (part !== null) {
     const [, whole, style, number, total] = part

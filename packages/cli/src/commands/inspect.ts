@@ -1,7 +1,7 @@
 import { type Dirent, existsSync } from 'node:fs'
 import { open, readdir, stat } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
-import { type Finding, type Inspection, inspectFiles, type ListedFile, type ReadAt } from '@svc/classify'
+import { type ModelFinding, type Inspection, inspectFiles, type ListedFile, type ReadAt } from '@svc/classify'
 import type { OpenResult } from '@svc/client'
 import { CliError, usage } from '../errors.ts'
 import { count } from '../format.ts'
@@ -72,7 +72,7 @@ async function ofHub(session: Session, text: string): Promise<Inspection> {
   const { repo, revision } = source
   const asked = session.client.inspectHf({ repo, ...(revision !== undefined && { revision }) })
   const { findings, unread } = await sayingWhatWaits(session, `asking the hub what ${repo} contains`, asked)
-  return { findings: findings as readonly Finding[], unread }
+  return { findings: findings as readonly ModelFinding[], unread }
 }
 
 const MAX_FILES = 100_000

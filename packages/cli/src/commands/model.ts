@@ -61,8 +61,7 @@ export async function show(
   }
   for (const warning of result.companions?.warnings ?? []) session.note(warning)
   await printMalformed(session, result.manifestDigest)
-  const inspected = await inspectedLine(result)
-  if (inspected !== undefined) session.print(`  ${inspected}; see svc inspect ${shortRef(result.ref)}`)
+  await printInspected(session, result)
   printMissing(session, result, all)
 }
 
@@ -88,6 +87,11 @@ function kindOf({ name = '', kind, role = componentOf({ name, kind }) }: OpenFil
 async function printMalformed(session: Session, digest: string): Promise<void> {
   const here = membersOf(await session.client.models()).find(({ manifest }) => manifest === digest)
   if (here?.malformed !== undefined) session.print(`  NOT A MODEL: no runtime can load ${here.malformed.join(', ')}`)
+}
+
+async function printInspected(session: Session, result: OpenResult): Promise<void> {
+  const line = await inspectedLine(result)
+  if (line !== undefined) session.print(`  ${line}; see svc inspect ${shortRef(result.ref)}`)
 }
 
 /** @param files of the manifest, with those that are not here */

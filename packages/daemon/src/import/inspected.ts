@@ -1,5 +1,5 @@
 import type { DiskBlobStore } from '@svc/cas'
-import type { Finding, ManifestEntry } from '@svc/classify'
+import type { ModelFinding, ManifestEntry } from '@svc/classify'
 import { LibraryError } from '../library/library-error.ts'
 import type { InspectionRule } from '../library/trust.ts'
 import type { Offload } from '../offload/pool.ts'
@@ -36,7 +36,7 @@ export async function inspectImport(
   return [what]
 }
 
-const saidOf = ({ file, key, what }: Finding): string => `${file}${key === undefined ? '' : ` (${key})`} ${what}`
+const saidOf = ({ file, key, what }: ModelFinding): string => `${file}${key === undefined ? '' : ` (${key})`} ${what}`
 
 /** An entry's file, or those in its tar, whose bytes lie there one after the other. */
 function filesOf({ name, sizeBytes, content }: ManifestEntry, path: string): InspectedFile[] {

@@ -69,14 +69,14 @@ function joined(name: string, pieces: readonly SourceFile[]): RemoteFile {
     fetch: async (into, context) => {
       let offset = 0
       for (const piece of pieces) {
-        await fetchPiece(piece, new Slice(into, offset, piece.sizeBytes), offset, context)
+        await fetchPiece(piece, new RangeTarget(into, offset, piece.sizeBytes), offset, context)
         offset += piece.sizeBytes
       }
     }
   }
 }
 
-async function fetchPiece(piece: SourceFile, into: Slice, offset: number, context: FetchContext): Promise<void> {
+async function fetchPiece(piece: SourceFile, into: RangeTarget, offset: number, context: FetchContext): Promise<void> {
   const { reuse: _, ...more } = context
   const onProgress = (bytesDone: number): void => context.onProgress(offset + bytesDone)
   for (let again = false; ; again = true) {
@@ -107,7 +107,7 @@ async function* chunksOf(file: Exclude<SourceFile, RemoteFile>, signal: AbortSig
   }
 }
 
-async function hexOf(slice: Slice, { algorithm, before }: KnownHash, signal: AbortSignal): Promise<string> {
+async function hexOf(slice: RangeTarget, { algorithm, before }: KnownHash, signal: AbortSignal): Promise<string> {
   const hash = createHash(algorithm).update(before)
   const chunk = new Uint8Array(CHUNK_BYTES)
   for (let at = 0; at < slice.sizeBytes; ) {
@@ -121,7 +121,7 @@ async function hexOf(slice: Slice, { algorithm, before }: KnownHash, signal: Abo
 }
 
 /** A range of a blob that is being fetched, as a target of its own. Threads cannot write to it, since they do not know where it begins. */
-class Slice implements FetchTarget {
+class RangeTarget implements FetchTarget {
   readonly fd = undefined
   readonly sizeBytes: number
   readonly #into: FetchTarget
