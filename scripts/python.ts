@@ -5,12 +5,13 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { ERROR_CODES } from '../packages/client/src/protocol/error-codes.ts'
-import { type OpenApi, pythonApi, pythonErrors } from './python/generate.ts'
+import { type OpenApi, pythonAioApi, pythonApi, pythonErrors } from './python/generate.ts'
 
 const root = (path: string): string => fileURLToPath(new URL(`../${path}`, import.meta.url))
 const folder = 'python/svc-client/src/svc_client'
 const api = JSON.parse(readFileSync(root('docs/openapi.json'), 'utf8')) as OpenApi
-const made = { '_api.py': pythonApi(api), '_codes.py': pythonErrors(ERROR_CODES) }
+const routes = pythonApi(api)
+const made = { '_api.py': routes, '_aio_api.py': pythonAioApi(routes), '_codes.py': pythonErrors(ERROR_CODES) }
 
 for (const [name, text] of Object.entries(made)) {
   const path = root(`${folder}/${name}`)

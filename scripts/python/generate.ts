@@ -221,6 +221,32 @@ const MEANT = Object.values(MEANINGS)
 /** The module `_api.py`. */
 export const pythonApi = (api: OpenApi): string => new Generator(api).run()
 
+/** The module `_aio_api.py`, from the text of `_api.py`: the same methods, to be awaited. */
+export function pythonAioApi(text: string): string {
+  const routes = text.slice(text.indexOf('class Routes:'))
+  const awaited = routes
+    .replace('class Routes:', 'class AsyncRoutes:')
+    .replaceAll('    def ', '    async def ')
+    .replaceAll('return self._call(', 'return await self._call(')
+  return [
+    '"""A coroutine for each route of the API.',
+    '',
+    'Made from docs/openapi.json by scripts/python.ts. Do not edit.',
+    '"""',
+    '',
+    'from __future__ import annotations',
+    '',
+    'from typing import Any, Literal, TypeVar',
+    '',
+    'from ._api import *  # noqa: F403',
+    '',
+    'T = TypeVar("T")',
+    '',
+    '',
+    awaited
+  ].join('\n')
+}
+
 /** `E_NO_SPACE` is `NoSpace`. */
 const className = (code: string): string => code.slice('E_'.length).toLowerCase().split('_').map(capitalized).join('')
 

@@ -13,7 +13,7 @@ export {
 export { ggufDefect } from './gguf-tensors.ts'
 export { globTest } from './globs.ts'
 export { readHeader } from './header.ts'
-export { type ModelFinding, type Inspection, inspectFiles } from './inspect.ts'
+export { type Inspection, inspectFiles, type ModelFinding } from './inspect.ts'
 export { type HeadFindings, inspectGgufHead } from './inspect-weights.ts'
 export { detectLicence } from './licence.ts'
 export { isForLoaders, isSecretByName, leftOutTest, type OwnersChoice, type SignedFolder } from './loaders.ts'

@@ -8,6 +8,7 @@ import { addRemoveCommands } from './program/remove.ts'
 import { addShareCommands } from './program/share.ts'
 import { type CommandTools, type CommandWork, common, MODULES } from './program/tools.ts'
 import { addUseCommands } from './program/use.ts'
+import { addNamesOfOthers } from './program/words-of-others.ts'
 import { type CommonOptions, openSession, type Session } from './session.ts'
 import { awaitDaemon } from './starting.ts'
 import type { Terminal } from './terminal.ts'
@@ -95,6 +96,7 @@ export function buildProgram(version: string, terminal: Terminal, signal: AbortS
     program.commandsGroup(heading)
     addCommands(tools)
   }
+  addNamesOfOthers(program)
   dressHelp(program)
   return program
 }

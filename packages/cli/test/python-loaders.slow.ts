@@ -47,6 +47,23 @@ beforeAll(async () => {
 })
 
 withPython(
+  'the helper of the client loads a model and its tokenizer by reference, without a variable of the hub',
+  async () => {
+    const script = [
+      'from transformers import AutoModelForCausalLM, AutoTokenizer',
+      'from svc_client.transformers import load',
+      'tokenizer = load(AutoTokenizer, "acme/tiny:f32")',
+      'model = load(AutoModelForCausalLM, "acme/tiny")',
+      'print(tokenizer("hello world of models").input_ids, type(model).__name__)'
+    ]
+    const client = fileURLToPath(new URL('../../../python/svc-client/src', import.meta.url))
+    const env = { PATH: process.env.PATH, HOME: daemon.folder, SVC_SOCKET: daemon.socketPath, PYTHONPATH: client }
+    const { stdout } = await promisify(execFile)(PYTHON, ['-c', script.join('\n')], { env })
+    expect(stdout).toMatch(/^\[1, 2, 3, 4\] Llama/m)
+  }
+)
+
+withPython(
   'transformers loads the folder: shards, tokenizer, chat template; the model says what it said before',
   async () => {
     const folder = await line('path', 'acme/tiny:f32', '--dir')

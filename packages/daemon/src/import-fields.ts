@@ -1,8 +1,8 @@
 import { ClassifyError, globTest, RAW } from '@svc/classify'
 import type { ImportHfBody, ImportLocalBody } from '@svc/client/protocol'
+import type { ImportSelection, MayReplace } from '@svc/library/parts'
 import { isReservedNamespace, parseRepoId, type RepoId, tryParseRepoId } from '@svc/ref'
 import { DaemonError } from './errors.ts'
-import type { ImportSelection, MayReplace } from './import/selection.ts'
 
 type SelectionBody = Pick<
   ImportLocalBody,

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { isObject, parseJson } from '@svc/internal-http'
 import { digestFromBytes, isDigest, type Sha256Digest } from '@svc/ref'
 import { OciError } from './errors.ts'
-import { INDEX_TYPE, MANIFEST_TYPE } from './media-types.ts'
+import { DOCKER_MANIFEST_TYPE, INDEX_TYPE, MANIFEST_TYPE } from './media-types.ts'
 
 /** Largest manifest, index or configuration, in bytes: the limit of common registries. */
 export const MAX_DOCUMENT_BYTES = 4 << 20
@@ -57,12 +57,12 @@ export const descriptorOf = ({ mediaType, digest, bytes }: OciDocument): Descrip
   size: bytes.length
 })
 
-/** Parses a manifest. Unknown fields are ignored. @throws OciError `E_FORMAT` */
+/** Parses a manifest, also one in Docker's form. Unknown fields are ignored. @throws OciError `E_FORMAT` */
 export function parseOciManifest(bytes: Uint8Array): OciManifest {
   const what = 'the OCI manifest'
   const document = parseObject(bytes, what)
   const { artifactType } = document
-  checkVersion(document, MANIFEST_TYPE, what)
+  checkVersion(document, [MANIFEST_TYPE, DOCKER_MANIFEST_TYPE], what)
   return {
     config: descriptor(document.config, `config of ${what}`),
     layers: list(document.layers, `layers of ${what}`).map((layer, i) => descriptor(layer, `layers[${i}] of ${what}`)),
@@ -75,7 +75,7 @@ export function parseOciManifest(bytes: Uint8Array): OciManifest {
 export function parseOciIndex(bytes: Uint8Array): OciIndex {
   const what = 'the OCI index'
   const document = parseObject(bytes, what)
-  checkVersion(document, INDEX_TYPE, what)
+  checkVersion(document, [INDEX_TYPE], what)
   return {
     manifests: list(document.manifests, `manifests of ${what}`).map((each, i) =>
       descriptor(each, `manifests[${i}] of ${what}`)
@@ -97,10 +97,10 @@ export function parseObject(bytes: Uint8Array, what: string): Readonly<Record<st
   return value
 }
 
-function checkVersion(document: Readonly<Record<string, unknown>>, mediaType: string, what: string): void {
+function checkVersion(document: Readonly<Record<string, unknown>>, mediaTypes: readonly unknown[], what: string): void {
   if (document.schemaVersion !== 2) throw malformed(`${what} does not have schemaVersion 2`)
   const { mediaType: given } = document
-  if (given !== undefined && given !== mediaType)
+  if (given !== undefined && !mediaTypes.includes(given))
     throw malformed(`${what} says it is ${JSON.stringify(String(given).slice(0, 200))}`)
 }
 

@@ -14,11 +14,13 @@ export { type BlobSink, type FetchOptions, fetchBlob } from './fetch-blob.ts'
 export { packImage } from './image.ts'
 export { writeLayout } from './layout.ts'
 export {
+  DOCKER_MANIFEST_TYPE,
   INDEX_TYPE,
   MANIFEST_TYPE,
   PIN_ANNOTATION,
   REF_ANNOTATION
 } from './media-types.ts'
+export { packOllama } from './ollama.ts'
 export { type BlobPlace, type OpenedLayout, openLayout } from './open-layout.ts'
 export { type PackedImage, type PackedLayer, type PackFile, type PackInput, packArtifact } from './pack.ts'
 export { type Pushed, type PushOptions, pushImage } from './push.ts'
@@ -31,4 +33,4 @@ export {
 } from './reference.ts'
 export { type RegistryCallOptions, type RegistryOptions, Repository } from './registry.ts'
 export type { RetryOptions } from './retry.ts'
-export { chooseManifest, modelOf, type OciFile, type OciModel } from './unpack.ts'
+export { chooseManifest, modelOf, type Naming, type OciFile, type OciModel } from './unpack.ts'

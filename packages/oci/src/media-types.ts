@@ -2,10 +2,14 @@
 
 /** Of an image manifest, which artifacts use as well. */
 export const MANIFEST_TYPE = 'application/vnd.oci.image.manifest.v1+json'
+/** Of a manifest in Docker's form, which Ollama's registry uses. */
+export const DOCKER_MANIFEST_TYPE = 'application/vnd.docker.distribution.manifest.v2+json'
 /** Of an image index. */
 export const INDEX_TYPE = 'application/vnd.oci.image.index.v1+json'
 /** Of an ordinary image's configuration. */
 export const IMAGE_CONFIG_TYPE = 'application/vnd.oci.image.config.v1+json'
+/** Of the configuration that goes with a manifest in Docker's form. */
+export const DOCKER_CONFIG_TYPE = 'application/vnd.docker.container.image.v1+json'
 /** Of an ordinary image's layer without compression. */
 export const IMAGE_LAYER_TYPE = 'application/vnd.oci.image.layer.v1.tar'
 /** `artifactType` of a ModelPack manifest. */

@@ -4,7 +4,7 @@ import { isDigest, type Sha256Digest } from '@svc/ref'
 import { type Credentials, findCredentials } from './credentials.ts'
 import { digestOf, MAX_DOCUMENT_BYTES, type OciDocument } from './document.ts'
 import { OciError } from './errors.ts'
-import { INDEX_TYPE, MANIFEST_TYPE } from './media-types.ts'
+import { DOCKER_MANIFEST_TYPE, INDEX_TYPE, MANIFEST_TYPE } from './media-types.ts'
 import { isLoopbackRegistry, type RegistryReference } from './reference.ts'
 import { RegistryClient, readBody } from './registry-client.ts'
 import { RegistryLogin, type Scope } from './registry-login.ts'
@@ -42,10 +42,8 @@ export interface RegistryCall extends RegistryCallOptions {
   readonly scope: Scope
 }
 
-/** Media types of Docker images from before OCI. */
-const DOCKER_TYPES: readonly string[] = ['v2', 'list.v2'].map(
-  (kind) => `application/vnd.docker.distribution.manifest.${kind}+json`
-)
+/** Docker's form of an index, from before OCI. */
+const DOCKER_LIST_TYPE = 'application/vnd.docker.distribution.manifest.list.v2+json'
 const MAX_ERROR_BYTES = 65_536
 
 /** Docker Hub's API has another host name, and its names without a namespace are in `library`. */
@@ -80,11 +78,11 @@ export class Repository {
   /**
    * The manifest or index of a tag or digest, checked against the digest if one is given.
    * @throws OciError `E_NOT_FOUND`, `E_DENIED`, `E_RATE_LIMITED`, `E_UNAVAILABLE`, `E_DIGEST_MISMATCH`, `E_UNSUPPORTED`
-   *   for Docker's own manifests
+   *   for an index in Docker's own form
    */
   async manifest(tagOrDigest: string, { signal }: RegistryCallOptions = {}): Promise<OciDocument> {
     // unless Docker's own types are accepted, registries convert such manifests, which changes their digests
-    const headers = { accept: [MANIFEST_TYPE, INDEX_TYPE, ...DOCKER_TYPES].join(', ') }
+    const headers = { accept: [MANIFEST_TYPE, INDEX_TYPE, DOCKER_MANIFEST_TYPE, DOCKER_LIST_TYPE].join(', ') }
     const target = `manifests/${tagOrDigest}`
     const what = `the manifest ${tagOrDigest}`
     const answer = await this.expect({ method: 'GET', target, headers, scope: 'pull', signal }, what, 200)
@@ -93,12 +91,8 @@ export class Repository {
     if (isDigest(tagOrDigest) && digest !== tagOrDigest)
       throw new OciError('E_DIGEST_MISMATCH', `${this.#name} answers ${tagOrDigest} with other bytes`, { digest })
     const mediaType = answer.header('content-type')?.replace(/;.*$/, '').trim() ?? MANIFEST_TYPE
-    if (DOCKER_TYPES.includes(mediaType)) {
-      throw new OciError(
-        'E_UNSUPPORTED',
-        `${this.#name} has an image in Docker's own format there, not an OCI artifact`
-      )
-    }
+    if (mediaType === DOCKER_LIST_TYPE)
+      throw new OciError('E_UNSUPPORTED', `${this.#name} has images for several platforms there, not a model`)
     return { mediaType, bytes, digest }
   }
 

@@ -1,7 +1,8 @@
-import { isDigest, type Sha256Digest } from '@svc/ref'
-import type { Descriptor, OciIndex, OciManifest } from './document.ts'
+import { isDigest, isTensorLayer, layerBase, layerNames, type Sha256Digest } from '@svc/ref'
+import { type Descriptor, type OciIndex, type OciManifest, parseObject } from './document.ts'
 import { OciError } from './errors.ts'
 import {
+  DOCKER_CONFIG_TYPE,
   FILEPATH_ANNOTATION,
   IMAGE_CONFIG_TYPE,
   INDEX_TYPE,
@@ -45,31 +46,39 @@ const OWN_ANNOTATIONS: Readonly<Record<string, RegExp>> = {
   'svc.hf.revision': /^[\w./-]{1,255}$/
 }
 
+/** What files are named after whose layers have no name: those of Ollama's registry, and Docker's older models. */
+export interface Naming {
+  /** Where the artifact comes from: `library/qwen3`, or the name of a layout. */
+  readonly repository: string
+  /** Default `latest`, which says nothing. */
+  readonly tag?: string | undefined
+  /** The bytes of its configuration. */
+  readonly config: Uint8Array
+}
+
 /**
- * The files of an artifact, whoever packed it: one per layer, named by its path or title. Layers without a name are
- * skipped, as oras does.
+ * The files of an artifact, whoever packed it: one per layer, named by its path or title. Where no layer has a name,
+ * the media types of Ollama and of Docker's models say what each is; other layers are skipped, as oras does.
+ * @param naming without it, layers without a name are skipped
  * @throws OciError `E_UNSUPPORTED` for an ordinary image, for layers that would have to be unpacked, or when no file is
  *   left
  */
-export function modelOf(manifest: OciManifest): OciModel {
+export function modelOf(manifest: OciManifest, naming?: Naming): OciModel {
   const { config, layers, annotations } = manifest
-  if (config.mediaType === IMAGE_CONFIG_TYPE && layers.some((layer) => isTarOfImage(layer))) {
+  const isImage = config.mediaType === IMAGE_CONFIG_TYPE || config.mediaType === DOCKER_CONFIG_TYPE
+  if (isImage && layers.some((layer) => isTarOfImage(layer))) {
     throw unsupported(
       'this is an ordinary image, whose files are inside tars; import the artifact that it was made from'
     )
   }
-  const files: OciFile[] = []
-  for (const layer of layers) {
-    const name = layer.annotations?.[FILEPATH_ANNOTATION] ?? layer.annotations?.[TITLE_ANNOTATION]
-    if (name === undefined || layer.mediaType === EMPTY_TYPE) continue
-    if (PACKED_TYPE.test(layer.mediaType) || layer.annotations?.[UNPACK_ANNOTATION] === 'true') {
-      throw unsupported(
-        `${JSON.stringify(name)} is packed (${layer.mediaType}); svc imports only raw layers of one file each`
-      )
-    }
-    files.push({ name, digest: layer.digest, sizeBytes: layer.size })
+  const named = layers.flatMap((layer) => namedFile(layer) ?? [])
+  const files = named.length > 0 || naming === undefined ? named : filesByType(layers, naming)
+  if (files.length === 0) {
+    const isOfTensors = layers.some(({ mediaType }) => isTensorLayer(mediaType))
+    throw unsupported(
+      isOfTensors ? 'the model is stored tensor by tensor, which only Ollama reads' : 'none of its layers names a file'
+    )
   }
-  if (files.length === 0) throw unsupported('none of its layers names a file')
   const pin = isDigest(annotations[PIN_ANNOTATION]) ? annotations[PIN_ANNOTATION] : undefined
   const own = Object.entries(annotations).filter(([key, text]) => OWN_ANNOTATIONS[key]?.test(text))
   return {
@@ -82,9 +91,40 @@ export function modelOf(manifest: OciManifest): OciModel {
   }
 }
 
+/** Undefined for a layer that names no file. */
+function namedFile({ mediaType, digest, size, annotations }: Descriptor): OciFile | undefined {
+  const name = annotations?.[FILEPATH_ANNOTATION] ?? annotations?.[TITLE_ANNOTATION]
+  if (name === undefined || mediaType === EMPTY_TYPE) return undefined
+  if (!PACKED_TYPE.test(mediaType) && annotations?.[UNPACK_ANNOTATION] !== 'true')
+    return { name, digest, sizeBytes: size }
+  throw unsupported(`${JSON.stringify(name)} is packed (${mediaType}); svc imports only raw layers of one file each`)
+}
+
+function filesByType(layers: readonly Descriptor[], { repository, tag = 'latest', config }: Naming): OciFile[] {
+  const base = layerBase(repository.slice(repository.lastIndexOf('/') + 1), tag, quantIn(config))
+  const names = layerNames(
+    layers.map(({ mediaType }) => mediaType),
+    base
+  )
+  return layers.flatMap(({ digest, size }, i) => {
+    const name = names[i]
+    return name === undefined ? [] : [{ name, digest, sizeBytes: size }]
+  })
+}
+
+/** Ollama says it as `file_type`, Docker as `config.quantization`, perhaps with a slash. */
+function quantIn(config: Uint8Array): string | undefined {
+  const { file_type, config: inner } = parseObject(config, 'the configuration') as {
+    readonly file_type?: unknown
+    readonly config?: { readonly quantization?: unknown } | null
+  }
+  const said = file_type ?? inner?.quantization
+  return typeof said === 'string' ? said.slice(said.lastIndexOf('/') + 1) : undefined
+}
+
 /** oras uses this type for plain files as well; in our images it marks a tar */
 const isTarOfImage = ({ mediaType, annotations }: Descriptor): boolean =>
-  /^application\/vnd\.(?:oci\.image\.layer\.v1|docker\.image\.rootfs\.diff)\.tar/.test(mediaType) &&
+  /^application\/vnd\.(?:oci\.image\.layer\.v1|docker\.image\.rootfs\.(?:diff|foreign\.diff))\.tar/.test(mediaType) &&
   annotations?.[FILEPATH_ANNOTATION] === undefined
 
 /**

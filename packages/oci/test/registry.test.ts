@@ -192,8 +192,8 @@ describe('names', () => {
 })
 
 describe('answers', () => {
-  it("Docker's own manifests are named in the error", async () => {
-    const type = 'application/vnd.docker.distribution.manifest.v2+json'
+  it("an index in Docker's own form is named in the error", async () => {
+    const type = 'application/vnd.docker.distribution.manifest.list.v2+json'
     const registry = await serve(({ headers }, response) => {
       // the reference implementation converts to the first schema for clients that do not accept the second
       const takes = headers.accept?.includes(type) === true

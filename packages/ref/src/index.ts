@@ -10,6 +10,7 @@ export {
   tryParseTypedDigest
 } from './digest.ts'
 export { RefError, type RefErrorCode, type RefErrorDetails, type RefErrorReason } from './errors.ts'
+export { isTensorLayer, layerBase, layerNames } from './layer-name.ts'
 export { compareText } from './order.ts'
 export {
   CONFIG_QUANT_FORMATS,

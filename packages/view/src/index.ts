@@ -9,6 +9,7 @@ export type {
   FoundWarningCode,
   Tool
 } from './adopt/found.ts'
+export { OLLAMA_HOST, type OllamaName, suggestedOllamaName, tryParseOllamaName } from './adopt/ollama-name.ts'
 export { repositoriesBelow } from './adopt/read-folders.ts'
 export { ToolFolders, toolOfCache } from './adopt/tool-folders.ts'
 export { componentOf } from './component.ts'

@@ -49,23 +49,26 @@ async function runWith(
 }
 
 /** Runs a program at this terminal. @throws ChildEnded always, with its exit code */
-export async function runToItsEnd(
+export async function runToItsEnd(terminal: Terminal, words: readonly string[]): Promise<never> {
+  throw new ChildEnded(await exitCodeOf(terminal, words))
+}
+
+/** Runs a program at this terminal. @returns its exit code, or 128 plus the number of the signal that ended it */
+export async function exitCodeOf(
   { cwd, env, stderr }: Terminal,
   [program, ...args]: readonly string[]
-): Promise<never> {
+): Promise<number> {
   const child = spawn(program!, args, { stdio: 'inherit', cwd, env: { ...process.env, ...env } })
   const release = passSignalsTo(child)
   try {
-    const exitCode = await new Promise<number>((done, failed) => {
+    return await new Promise<number>((done, failed) => {
       child.on('error', failed)
       child.on('exit', (code, signal) => done(code ?? 128 + (constants.signals[signal!] ?? 0)))
     })
-    throw new ChildEnded(exitCode)
   } catch (cause) {
-    if (cause instanceof ChildEnded) throw cause
     const isAbsent = errnoOf(cause) === 'ENOENT'
     stderr.line(`svc: ${program} ${isAbsent ? 'was not found' : 'cannot be run'}`)
-    throw new ChildEnded(isAbsent ? NOT_FOUND : NOT_RUNNABLE)
+    return isAbsent ? NOT_FOUND : NOT_RUNNABLE
   } finally {
     release()
   }

@@ -11,7 +11,7 @@ import { tryParseHubSource } from '../hub/hub-source.ts'
 import { thisMachine } from '../hub/machine.ts'
 import { adviceOf, artifactTable, quantsBySize, recommendedQuant } from '../hub/plan-table.ts'
 import { membersOf } from '../models/models-here.ts'
-import { importName } from '../models/reference.ts'
+import { importName, isOllamaAddress } from '../models/reference.ts'
 import { type OpaqueOptions, takingAsTheyAre } from '../questions/as-they-are.ts'
 import { chooseQuants, meaningQuants } from '../questions/choose-quants.ts'
 import { evictField, makingRoom } from '../questions/making-room.ts'
@@ -138,6 +138,7 @@ const isFile = (path: string): boolean => statSync(path, { throwIfNoEntry: false
 /** `svc import SOURCE`: the form says what it is; a path that exists is a path. */
 export async function importSource(session: Session, text: string, options: HfOptions): Promise<void> {
   if (existsSync(resolve(session.terminal.cwd, text))) return importLocal(session, [text], options)
+  refuseOllamaAddress(text)
   if (tryParseHubSource(text) !== undefined) return importByName(session, text, options)
   throw neitherHereNorThere(text)
 }
@@ -152,8 +153,19 @@ export async function importByName(session: Session, text: string, options: HfOp
   }
 }
 
+/** @throws CliError for an address of Ollama's registry, with the ways to have the model */
+function refuseOllamaAddress(text: string): void {
+  if (!isOllamaAddress(text)) return
+  const name = text.split('/').at(-1)!
+  throw usage(
+    `svc does not download from Ollama's registry, and ${name} is not here`,
+    `svc search ${name.split(':', 1)[0]} --gguf finds it on the hub; or: ollama pull ${name}, then svc adopt ollama`
+  )
+}
+
 function neitherHereNorThere(text: string, cause?: unknown): CliError {
-  const hint = 'name the source with svc import hf, local, bt, catalog or oci; svc ls shows what is here'
+  const word = text.split(/[:@/]/, 1)[0]
+  const hint = `svc search ${word} asks the hub for models of that name; svc ls shows what is here; svc import local, bt, catalog and oci have other sources`
   return new CliError('usage', `"${text}" is neither a model here nor a repository of the hub`, { hint, cause })
 }
 
@@ -165,6 +177,7 @@ export interface HfOptions extends ChoiceOptions {
 
 /** `svc import hf org/name[:QUANT[,QUANT]] [--file GLOB]… [--revision R] [--as ns/name] [--private] [--keep-names] [--all] [--dry-run]` */
 export async function importHf(session: Session, text: string, options: HfOptions): Promise<void> {
+  refuseOllamaAddress(text)
   const source = tryParseHubSource(text)
   if (source === undefined)
     throw new CliError('usage', `"${text}" is not a repository of the hub; write org/name, as the hub spells it`, {

@@ -1,7 +1,7 @@
 import { type Dirent, existsSync } from 'node:fs'
 import { open, readdir, stat } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
-import { type ModelFinding, type Inspection, inspectFiles, type ListedFile, type ReadAt } from '@svc/classify'
+import { type Inspection, inspectFiles, type ListedFile, type ModelFinding, type ReadAt } from '@svc/classify'
 import type { OpenResult } from '@svc/client'
 import { CliError, usage } from '../errors.ts'
 import { count } from '../format.ts'

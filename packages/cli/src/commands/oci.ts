@@ -3,6 +3,7 @@ import { resolve } from 'node:path'
 import type { ImportOciBody } from '@svc/client'
 import type { OciManifest, PackedImage } from '@svc/oci'
 import { formatRepoId, isQuant, isReservedNamespace, tryParseRepoId } from '@svc/ref'
+import { suggestedOllamaName, tryParseOllamaName } from '@svc/view'
 import { CliError, usage } from '../errors.ts'
 import { withProgress } from '../follow.ts'
 import { count, formatBytes, shellWord } from '../format.ts'
@@ -127,6 +128,23 @@ export async function importOci(session: Session, source: string, options: Impor
   }
 }
 
+/** Hosts under which Ollama pulls from the hub. */
+const HUB_HOSTS: ReadonlySet<string> = new Set(['hf.co', 'huggingface.co'])
+
+/** `svc import ollama [host/][ns/]model[:tag] [--as ns/name]`, under the name that Ollama has for it. */
+export async function importOllama(session: Session, text: string, options: ImportOciOptions): Promise<void> {
+  const name = tryParseOllamaName(text)
+  if (name === undefined) throw usage(`"${text}" is not a model as Ollama names it`, 'svc import ollama qwen3:8b')
+  const { host, ns, model, tag } = name
+  if (HUB_HOSTS.has(host)) {
+    const quant = tag === 'latest' ? '' : `:${tag}`
+    throw usage(`${text} is a repository of the hub`, `svc import hf ${ns}/${model}${quant}`)
+  }
+  // its registry does not tell cases apart
+  const image = `${host}/${ns.toLowerCase()}/${model.toLowerCase()}:${tag}`
+  await importOci(session, image, { ...options, as: options.as ?? suggestedOllamaName(name) })
+}
+
 /**
  * Asks, before anything is fetched, whether a model may take its name from another one. The annotations may be wrong:
  * the daemon decides when it has the files. @throws CliError `E_NAME_TAKEN`
@@ -179,8 +197,8 @@ async function look(
         const { bytes, mediaType, digest } = await repository.manifest(reference.digest ?? reference.tag, session)
         const said =
           mediaType === oci.INDEX_TYPE ? { claim: undefined, pin: undefined } : saidBy(oci.parseOciManifest(bytes))
-        // by digest: what was looked at is what is fetched
-        const image = oci.formatRegistryReference({ ...reference, digest })
+        // by digest: what was looked at is what is fetched; the tag is part of the names of files that have none
+        const image = `${oci.formatRegistryReference({ ...reference, digest: undefined })}@${digest}`
         return [{ ...said, digest, body: { image, ...(plainHttp === true && { plainHttp }) } }]
       } finally {
         await repository.close()

@@ -81,4 +81,6 @@ export function addImportCommands({ add, group, run }: CommandTools): void {
     .addOption(QUANT)
     .addOption(PLAIN_HTTP)
     .action(run('oci', 'importOci'))
+  const ofOllama = addImport('ollama <model[:tag]>', "import from Ollama's registry, or another that Ollama pulls from")
+  imported(ofOllama, 'another name to keep it under').addOption(PLAIN_HTTP).action(run('oci', 'importOllama'))
 }

@@ -57,10 +57,7 @@ function ruleOf(
 ): TrustRuleConfig {
   const label = `[[trust]] ${position} (${names.join(', ')})`
   const wrong = (what: string): ConfigError => new ConfigError(`${label}: ${what}`)
-  if (names.length === 0) throw wrong('names is missing; write the models that the rule is for, e.g. ["nvidia/*"]')
-  for (const name of names)
-    if (name !== '*' && !/^[\w.*-]+\/[\w.*-]+$/.test(name))
-      throw wrong(`names has ${JSON.stringify(name)}; write "ns/name", where "*" stands for any text, or "*"`)
+  requireNames(names, wrong)
   if (mode !== 'off' && mode !== 'warn' && mode !== 'require') throw wrong('mode is "off", "warn" or "require"')
   if (inspect !== undefined && inspect !== 'warn' && inspect !== 'refuse') throw wrong('inspect is "warn" or "refuse"')
   const absolute = (key: 'keys' | 'certificates' | 'root', path: string): string => absolutePath(path, key, wrong)
@@ -73,6 +70,13 @@ function ruleOf(
   const test = globsOf(names, (what) => wrong(`names: ${what}`))
   const isFor = (asked: readonly string[]): boolean => names.includes('*') || asked.some(test)
   return { label, isFor, mode, inspect, keys, certificates, identities, root }
+}
+
+function requireNames(names: readonly string[], wrong: (what: string) => ConfigError): void {
+  if (names.length === 0) throw wrong('names is missing; write the models that the rule is for, e.g. ["nvidia/*"]')
+  for (const name of names)
+    if (name !== '*' && !/^[\w.*-]+\/[\w.*-]+$/.test(name))
+      throw wrong(`names has ${JSON.stringify(name)}; write "ns/name", where "*" stands for any text, or "*"`)
 }
 
 /** Tests a name against patterns, ignoring case. @throws ConfigError that `wrong` makes, for patterns beyond their bounds */

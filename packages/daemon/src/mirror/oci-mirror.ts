@@ -1,13 +1,10 @@
 import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http'
+import { type ArtifactFolder, type Documents, futureQuant, readSmallBlob, storedConfigQuant } from '@svc/library/parts'
 import { parseModelConfig } from '@svc/manifest'
 import type { PackedImage } from '@svc/oci'
 import { isDigest, isQuant, type Sha256Digest, tryParseDigest } from '@svc/ref'
 import { LRUCache } from 'lru-cache'
 import { HARDENING, sendBytes } from '../http/guarded-listener.ts'
-import { futureQuant, storedConfigQuant } from '../library/config-quant.ts'
-import type { Documents } from '../library/documents.ts'
-import { readSmallBlob } from '../library/small-blob.ts'
-import type { ArtifactFolder } from '../library/view-maker.ts'
 import { ArtifactFiles, type FilesOf } from './artifact-files.ts'
 import type { WaitingClient } from './demand.ts'
 import { clientOf } from './send-file.ts'
@@ -27,6 +24,8 @@ export interface OciMirrorDeps extends FilesOf {
 interface Packed {
   readonly artifact: ArtifactFolder
   readonly image: PackedImage
+  /** As Ollama reads it; undefined for a model that it does not load. */
+  readonly ollama: PackedImage | undefined
   readonly files: ReadonlyMap<Sha256Digest, ServedFile>
 }
 
@@ -42,6 +41,7 @@ interface Coming extends ArtifactFolder {
 /**
  * The pull API of the OCI distribution specification (spec add.21): `/v2/<ns>/<name>/manifests/<quant or digest>` and
  * `…/blobs/<digest>`, for models that have a name here. Read-only; private and restricted models do not exist here.
+ * A client that accepts only manifests in Docker's form is Ollama, and gets its form.
  */
 export class OciMirror {
   readonly port = { name: 'OCI mirror', challenge: 'Basic realm="svc"', hasPages: true }
@@ -80,10 +80,19 @@ export class OciMirror {
     const [, name, what, wanted] = /^\/v2\/([^/]+\/[^/]+)\/(manifests|blobs)\/([A-Za-z0-9_.:+-]+)$/.exec(path) ?? []
     if (name === undefined || wanted === undefined) return absent(response, 'NAME_UNKNOWN')
     if (what === 'blobs') return this.#blob(request, response, name, wanted)
-    const image = await this.#imageOf(name, wanted, clientOf(request, response))
+    const isOllama = isOllamaRequest(request)
+    // people type a quant to it in either case
+    const tagOrDigest = isOllama ? wanted.toLowerCase() : wanted
+    const image = await this.#imageOf(name, tagOrDigest, clientOf(request, response), isOllama)
     if (image === undefined) return absent(response, 'MANIFEST_UNKNOWN')
     const { digest, mediaType, bytes } = image
-    const headers = { ...version, 'Content-Type': mediaType, 'Docker-Content-Digest': digest, ETag: `"${digest}"` }
+    const headers = {
+      ...version,
+      'Content-Type': mediaType,
+      'Docker-Content-Digest': digest,
+      ETag: `"${digest}"`,
+      Vary: 'Accept'
+    }
     sendBytes(request, response, bytes, headers)
   }
 
@@ -92,21 +101,24 @@ export class OciMirror {
     name: string,
     wanted: string,
     client: WaitingClient,
+    isOllama: boolean,
     again = true
   ): Promise<PackedImage['manifest'] | undefined> {
     let hasChanged = false
-    for await (const { artifact, image } of this.#walk(name, wanted, client)) {
-      if (isDigest(wanted) && image.manifest.digest !== wanted) continue
-      if (await this.#mayGive(name, artifact)) return image.manifest
+    for await (const { artifact, image, ollama } of this.#walk(name, wanted, client)) {
+      const form = isOllama ? ollama : image
+      if (form === undefined || (isDigest(wanted) && form.manifest.digest !== wanted)) continue
+      if (await this.#mayGive(name, artifact)) return form.manifest
       hasChanged = true
     }
-    return hasChanged && again ? this.#imageOf(name, wanted, client, false) : undefined
+    return hasChanged && again ? this.#imageOf(name, wanted, client, isOllama, false) : undefined
   }
 
   async #blob(request: IncomingMessage, response: ServerResponse, name: string, wanted: string): Promise<void> {
     const digest = tryParseDigest(wanted)
     if (digest === undefined) return absent(response, 'DIGEST_INVALID')
-    const headers = { ...HARDENING, 'Docker-Content-Digest': digest }
+    // where a blob's first answer says that it is, there Ollama reads its ranges
+    const headers = { ...HARDENING, 'Docker-Content-Digest': digest, Location: `/v2/${name}/blobs/${digest}` }
     const send = (): Promise<'sent' | 'gone' | 'absent'> => this.#send(request, response, name, digest, headers)
     // what has changed meanwhile, or lost its view, is no longer remembered: the second attempt finds the current one
     const first = await send()
@@ -124,14 +136,15 @@ export class OciMirror {
     const client = clientOf(request, response)
     let result: 'gone' | 'absent' = 'absent'
     let notNow: NotNowError | undefined
-    for await (const { artifact, image, files } of this.#walk(name, digest, client, true)) {
+    for await (const { artifact, image, ollama, files } of this.#walk(name, digest, client, true)) {
       const mayGive = (): Promise<boolean> => this.#mayGive(name, artifact)
-      if (image.config.digest === digest) {
+      const config = [image, ollama].find((form) => form?.config.digest === digest)?.config
+      if (config !== undefined) {
         if (!(await mayGive())) {
           result = 'gone'
           continue
         }
-        sendBytes(request, response, image.config.bytes, { ...headers, 'Content-Type': 'application/octet-stream' })
+        sendBytes(request, response, config.bytes, { ...headers, 'Content-Type': 'application/octet-stream' })
         return 'sent'
       }
       const file = files.get(digest)
@@ -263,7 +276,7 @@ export class OciMirror {
   }
 
   async #packNow(ref: string, shown: ArtifactFolder, isLacking: boolean): Promise<Packed> {
-    const { packArtifact } = await import('@svc/oci')
+    const { packArtifact, packOllama } = await import('@svc/oci')
     const { store, documents } = this.#deps
     const { manifest: digest } = shown
     const manifest = await documents.manifest(digest)
@@ -271,14 +284,16 @@ export class OciMirror {
     const config = manifest.files.find(({ kind }) => kind === 'config')
     const facts = config === undefined ? undefined : await readSmallBlob(store, config.digest, MAX_MODEL_CONFIG_BYTES)
     const files = await (isLacking ? this.#served.files.lacking(shown) : this.#served.files.of(shown))
-    const image = packArtifact({
+    const input = {
       files,
       manifestDigest: digest,
       annotations: manifest.annotations,
       ref,
       model: facts === undefined ? undefined : parseModelConfig(facts)
-    })
-    return { artifact: shown, image, files: new Map(files.map((file) => [file.digest, file])) }
+    }
+    const image = packArtifact(input)
+    const ollama = packOllama(input)
+    return { artifact: shown, image, ollama, files: new Map(files.map((file) => [file.digest, file])) }
   }
 
   async #quantOf(digest: Sha256Digest): Promise<string> {
@@ -287,6 +302,12 @@ export class OciMirror {
     return storedConfigQuant(store, manifest ?? { files: [] })
   }
 }
+
+const DOCKER_MANIFEST = 'application/vnd.docker.distribution.manifest.v2+json'
+
+/** Other clients of registries accept OCI manifests, or anything. */
+const isOllamaRequest = ({ headers: { accept = '' } }: IncomingMessage): boolean =>
+  accept.split(',').every((type) => type.split(';', 1)[0]!.trim() === DOCKER_MANIFEST)
 
 const keyOf = (ref: string, { manifest, companions }: ArtifactFolder): string => `${manifest} ${companions} ${ref}`
 

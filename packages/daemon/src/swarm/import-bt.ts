@@ -1,23 +1,29 @@
 import { isPickle, isPickleByName, PICKLE_START_BYTES, refusePickles } from '@svc/classify'
 import type { Job } from '@svc/client/protocol'
+import {
+  type ArtifactImport,
+  type CommitContext,
+  commitArtifacts,
+  type Library,
+  LibraryError,
+  type Provenance,
+  type Room,
+  readSmallBlob,
+  type SwarmHints,
+  storedConfigQuant,
+  type TrustRule,
+  type Work,
+  withheldNotice,
+  withMark,
+  writeDocument,
+  writeRecord
+} from '@svc/library/parts'
 import { type ArtifactTorrent, type Manifest, type Sealed, torrentOf } from '@svc/manifest'
 import type { PieceLayers } from '@svc/metainfo'
 import { formatRepoId, type RepoId, type Sha256Digest } from '@svc/ref'
 import { DaemonError } from '../errors.ts'
-import { type CommitContext, commitArtifacts } from '../import/commit.ts'
-import { writeDocument, writeRecord } from '../import/seal.ts'
 import type { JobOutcome } from '../jobs/job-work.ts'
 import { type JobRegistry, UnwantedError } from '../jobs/registry.ts'
-import type { ArtifactImport } from '../library/artifacts.ts'
-import { storedConfigQuant } from '../library/config-quant.ts'
-import type { Library } from '../library/library.ts'
-import { LibraryError } from '../library/library-error.ts'
-import type { SwarmHints } from '../library/origin.ts'
-import { type Provenance, withheldNotice, withMark } from '../library/provenance.ts'
-import { readSmallBlob } from '../library/small-blob.ts'
-import type { TrustRule } from '../library/trust.ts'
-import type { Room } from '../operations/room.ts'
-import type { Work } from '../operations/work.ts'
 import type { ArtifactFetchContext, FetchProgress, FetchRequest } from './artifact-fetch.ts'
 import type { PeerDocumentContext, PeerDocumentRequest } from './peer-documents.ts'
 import {

@@ -1,11 +1,16 @@
 import type { ImportBtBody } from '@svc/client/protocol'
+import {
+  checkedHints,
+  isHttpUrl,
+  isPeerAddress,
+  isTrackerUrl,
+  type MayReplace,
+  type SwarmHints
+} from '@svc/library/parts'
 import { type Magnet, MetainfoError, parseMagnet, tryParseInfohash } from '@svc/metainfo'
 import { type RepoId, type Sha256Digest, tryParseDigest } from '@svc/ref'
 import { DaemonError } from '../errors.ts'
-import type { MayReplace } from '../import/selection.ts'
 import { importTarget, mayReplaceOf, opaqueOf } from '../import-fields.ts'
-import { checkedHints, isHttpUrl, isPeerAddress, isTrackerUrl } from '../library/hints.ts'
-import type { SwarmHints } from '../library/origin.ts'
 
 /** The pin of companions, and their torrent. */
 export interface CompanionsPin {

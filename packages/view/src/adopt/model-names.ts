@@ -3,10 +3,6 @@ import { isName, isNamespace, isReservedNamespace } from '@svc/ref'
 const SHARD = /[-_]\d{5,6}[-_]of[-_]\d{5,6}$/
 const QUANT = /[-._](?:ud-)?(?:i?q|tq|bf|f|fp|mx)\d[a-z0-9_]*$/i
 
-/** The end of a shard's name, before the extension. */
-export const shardSuffix = (part: number, count: number): string =>
-  `-${String(part).padStart(5, '0')}-of-${String(count).padStart(5, '0')}`
-
 /** A model's name with its tag, without a quant; the tag `latest` says nothing. */
 export function taggedName(name: string, tag: string): string {
   const version = `-${tag}`.replace(QUANT, '')

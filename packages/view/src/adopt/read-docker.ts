@@ -1,7 +1,8 @@
+import { layerNames } from '@svc/ref'
 import { type CacheFolder, countOf, isObject, listOf, type ParsedObject, textOf } from './cache-folder.ts'
 import type { FoundModel } from './found.ts'
 import { ModelDraft, tryParseSha256 } from './model-draft.ts'
-import { namespaceOf, shardSuffix, taggedName } from './model-names.ts'
+import { namespaceOf, taggedName } from './model-names.ts'
 
 const FILE_PATH = 'org.cncf.model.filepath'
 
@@ -35,47 +36,22 @@ function parseTag(tag: string): { readonly ns: string; readonly name: string; re
 }
 
 async function addLayers(draft: ModelDraft, manifest: ParsedObject, base: string): Promise<void> {
-  for (const [ending, layers] of Map.groupBy(listOf(manifest.layers), endingOf)) {
-    for (const [i, layer] of layers.entries()) {
-      const digest = tryParseSha256(textOf(layer.digest))
-      if (digest === undefined || ending === undefined) {
-        const type = JSON.stringify((textOf(layer.mediaType) ?? '').slice(0, 100))
-        draft.folder.warn('unsupported', 'models.json', `a layer of type ${type} was left out`)
-        continue
-      }
-      const name = nameIn(layer) ?? nameOf(base, ending, i + 1, layers.length)
-      const expected = { sha256: digest, sizeBytes: countOf(layer.size) }
-      await draft.add(name, `blobs/sha256/${digest.slice(7)}`, expected)
+  const layers = listOf(manifest.layers)
+  const typeOf = (layer: ParsedObject): string => textOf(layer.mediaType) ?? ''
+  const names = layerNames(layers.map(typeOf), base)
+  for (const [i, layer] of layers.entries()) {
+    const digest = tryParseSha256(textOf(layer.digest))
+    // the layers of the neutral model format are raw files
+    const isFile = names[i] !== undefined || /^application\/vnd\.cncf\.model\.[a-z.]+\.v1\.raw$/.test(typeOf(layer))
+    const name = isFile ? (nameIn(layer) ?? names[i]) : undefined
+    if (digest === undefined || name === undefined) {
+      const type = JSON.stringify(typeOf(layer).slice(0, 100))
+      draft.folder.warn('unsupported', 'models.json', `a layer of type ${type} was left out`)
+      continue
     }
+    await draft.add(name, `blobs/sha256/${digest.slice(7)}`, { sha256: digest, sizeBytes: countOf(layer.size) })
   }
 }
 
 const nameIn = ({ annotations }: ParsedObject): string | undefined =>
   isObject(annotations) ? textOf(annotations[FILE_PATH]) : undefined
-
-const ENDINGS: readonly (readonly [RegExp, string])[] = [
-  [/^application\/vnd\.docker\.ai\.mmproj/, 'mmproj'],
-  [/^application\/vnd\.docker\.ai\.gguf\.v3\.lora/, 'lora.gguf'],
-  [/^application\/vnd\.docker\.ai\.gguf\.v3$/, 'gguf'],
-  [/^application\/vnd\.docker\.ai\.safetensors$/, 'safetensors'],
-  [/^application\/vnd\.docker\.ai\.chat\.template\.jinja$/, 'jinja'],
-  [/^application\/vnd\.docker\.ai\.license$/, 'license']
-]
-
-/** The file extension for a layer; for layers of the neutral model format it comes from the accompanying file name. */
-function endingOf(layer: ParsedObject): string | undefined {
-  const type = textOf(layer.mediaType) ?? ''
-  const known = ENDINGS.find(([pattern]) => pattern.test(type))?.[1]
-  if (known !== undefined) return known
-  const isRaw = /^application\/vnd\.cncf\.model\.[a-z.]+\.v1\.raw$/.test(type)
-  return isRaw && nameIn(layer) !== undefined ? 'named' : undefined
-}
-
-function nameOf(base: string, ending: string, number: number, count: number): string {
-  const more = number === 1 ? '' : `-${number}`
-  if (ending === 'license') return `LICENSE${more}`
-  if (ending === 'jinja') return number === 1 ? 'chat_template.jinja' : `chat_template-${number}.jinja`
-  if (ending === 'mmproj') return `mmproj-${base}${more}.gguf`
-  if (ending === 'lora.gguf') return `adapter-${base}${more}.gguf`
-  return count === 1 ? `${base}.${ending}` : `${base}${shardSuffix(number, count)}.${ending}`
-}

@@ -1,11 +1,11 @@
+import { isTensorLayer, layerBase, layerNames } from '@svc/ref'
 import { type CacheFolder, countOf, listOf, type ParsedObject, textOf } from './cache-folder.ts'
 import type { FoundModel } from './found.ts'
 import { ModelDraft, tryParseSha256 } from './model-draft.ts'
-import { namespaceOf, shardSuffix, taggedName } from './model-names.ts'
+import { isOllamaLibrary, OLLAMA_HOST, type OllamaName, wordsOf } from './ollama-name.ts'
 
 const TYPE = 'application/vnd.ollama.image.'
 const LIST_TYPE = 'application/vnd.ollama.manifest.list.v2+json'
-const DEFAULT_HOST = 'registry.ollama.ai'
 /** Architectures whose files only this tool's own engine loads, not llama.cpp, unless there is a projector. */
 const OWN_ENGINE = new Set(['mllama', 'gemma3', 'gemma3n', 'gptoss', 'qwen25vl', 'qwen3vl', 'mistral3', 'llama4'])
 
@@ -28,23 +28,15 @@ export async function* readOllama(folder: CacheFolder): AsyncGenerator<FoundMode
   }
 }
 
-interface OllamaName {
-  readonly host: string
-  readonly ns: string
-  readonly model: string
-  readonly tag: string
-}
-
 async function readModel(folder: CacheFolder, at: string, name: OllamaName): Promise<readonly FoundModel[]> {
   const { host, ns, model, tag } = name
-  const isLibrary = host === DEFAULT_HOST && ns === 'library'
-  const place = isLibrary ? '' : host === DEFAULT_HOST ? `${ns}/` : `${host}/${ns}/`
+  const isOwn = host === OLLAMA_HOST
+  const place = isOllamaLibrary(name) ? '' : isOwn ? `${ns}/` : `${host}/${ns}/`
   const draft = new ModelDraft('ollama', `${place}${model}:${tag}`, folder)
   const manifest = await runnable(draft.folder, at)
   if (manifest !== undefined) await addLayers(draft, at, manifest, name)
   const hub = host === 'hf.co' || host === 'huggingface.co' ? { hub: { repo: `${ns}/${model}` } } : {}
-  const words = { ns: isLibrary ? 'ollama' : namespaceOf([host, ns]), name: taggedName(model, tag) }
-  return draft.finish(words, hub)
+  return draft.finish(wordsOf(name), hub)
 }
 
 /** The manifest itself; of a list, the child with GGUF layers. */
@@ -68,50 +60,25 @@ const layersOf = (manifest: ParsedObject | undefined, kind: string): ParsedObjec
 
 async function addLayers(draft: ModelDraft, at: string, manifest: ParsedObject, name: OllamaName): Promise<void> {
   const config = await readConfig(draft.folder, manifest)
-  const base = fileBase(name, textOf(config?.file_type))
-  const names: Readonly<Record<string, (position: string) => string>> = {
-    model: (position) => `${base}${position}.gguf`,
-    projector: (position) => `mmproj-${base}${position}.gguf`,
-    adapter: (position) => `adapter-${base}${position}.gguf`,
-    template: (position) => `template${position}`,
-    license: (position) => `LICENSE${position}`,
-    params: (position) => `params${position}.json`,
-    system: (position) => `system${position}.txt`
+  const layers = listOf(manifest.layers)
+  const types = layers.map(({ mediaType }) => textOf(mediaType) ?? '')
+  const names = layerNames(types, layerBase(name.model, name.tag, textOf(config?.file_type)))
+  for (const [i, layer] of layers.entries()) {
+    const fileName = names[i]
+    if (fileName === undefined) continue
+    const digest = tryParseSha256(textOf(layer.digest))
+    if (digest === undefined) draft.folder.warn('bad-document', at, `the layer of ${fileName} has no digest`)
+    else await draft.add(fileName, blobAt(digest), { sha256: digest, sizeBytes: countOf(layer.size) })
   }
-  for (const [kind, nameOf] of Object.entries(names)) {
-    const layers = layersOf(manifest, kind)
-    for (const [i, layer] of layers.entries()) {
-      const digest = tryParseSha256(textOf(layer.digest))
-      if (digest === undefined) draft.folder.warn('bad-document', at, `a layer of ${kind} has no digest`)
-      else
-        await draft.add(nameOf(positionOf(kind, i, layers.length)), blobAt(digest), {
-          sha256: digest,
-          sizeBytes: countOf(layer.size)
-        })
-    }
-  }
-  if (layersOf(manifest, 'tensor').length > 0)
+  if (types.some(isTensorLayer))
     draft.folder.warn('unsupported', at, 'the model is stored tensor by tensor, which no other tool can read')
   const family = textOf(config?.model_family)
   if (family !== undefined && OWN_ENGINE.has(family) && layersOf(manifest, 'projector').length === 0)
     draft.folder.warn('tool-only', at, `files of ${family} from this registry may not load in other runtimes`)
 }
 
-/** Several layers of weights are the shards of one model, in order. */
-function positionOf(kind: string, index: number, count: number): string {
-  if (count === 1) return ''
-  return kind === 'model' ? shardSuffix(index + 1, count) : index === 0 ? '' : `-${index + 1}`
-}
-
 async function readConfig(folder: CacheFolder, manifest: ParsedObject): Promise<ParsedObject | undefined> {
   const config = manifest.config
   const digest = tryParseSha256(textOf((config as ParsedObject | undefined)?.digest))
   return digest === undefined ? undefined : folder.json(blobAt(digest), true)
-}
-
-function fileBase({ model, tag }: OllamaName, fileType: string | undefined): string {
-  const named = tag === 'latest' ? model : `${model}-${tag}`
-  const quant = /^[A-Za-z0-9_]{2,20}$/.test(fileType ?? '') ? fileType!.toLowerCase() : undefined
-  const base = named.toLowerCase().replace(/[^a-z0-9._-]+/g, '-')
-  return quant === undefined || base.endsWith(`-${quant}`) ? base : `${base}-${quant}`
 }

@@ -8,6 +8,7 @@ import re
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -40,6 +41,38 @@ def canonical(ref: str) -> str:
     return ref
 
 
+@dataclass(frozen=True)
+class Request:
+    """What is sent for the call of a route. No timeout: as long as it takes."""
+
+    method: str
+    path: str
+    query: dict[str, Any] | None
+    body: dict[str, Any] | None
+    timeout: float | None
+
+
+def request_of(route: str, asked: dict[str, Any], has_body: bool | None, timeout: float) -> Request:
+    """`asked` are the arguments of a method of `Routes`, `self` among them."""
+    given = {wire(name): value for name, value in asked.items() if name != "self"}
+    method, path = route.split()
+    for name in re.findall(r"{(\w+)}", path):
+        path = path.replace(f"{{{name}}}", segment(given.pop(name)))
+    for name in _REFERENCE & given.keys():
+        if isinstance(given[name], str):
+            given[name] = canonical(given[name])
+    if has_body is None:
+        has_body = method in ("POST", "PUT")
+    times = 10 if route.startswith(_SLOW) else 1
+    return Request(
+        method,
+        path,
+        query=None if has_body else given,
+        body=given if has_body else None,
+        timeout=None if route in _UNBOUNDED else timeout * times,
+    )
+
+
 class Client(Routes):
     """The daemon of this machine. Threads may share a client; it holds no connection.
 
@@ -68,22 +101,9 @@ class Client(Routes):
     def _call(
         self, route: str, result: type[T], asked: dict[str, Any], has_body: bool | None = None
     ) -> T:
-        given = {wire(name): value for name, value in asked.items() if name != "self"}
-        method, path = route.split()
-        for name in re.findall(r"{(\w+)}", path):
-            path = path.replace(f"{{{name}}}", segment(given.pop(name)))
-        for name in _REFERENCE & given.keys():
-            if isinstance(given[name], str):
-                given[name] = canonical(given[name])
-        if has_body is None:
-            has_body = method in ("POST", "PUT")
-        times = 10 if route.startswith(_SLOW) else 1
+        request = request_of(route, asked, has_body, self._timeout)
         answer = self._ready().json(
-            method,
-            path,
-            query=None if has_body else given,
-            body=given if has_body else None,
-            timeout=None if route in _UNBOUNDED else self._timeout * times,
+            request.method, request.path, query=request.query, body=request.body, timeout=request.timeout
         )
         value: T = decode(result, answer)
         return value
@@ -160,6 +180,10 @@ class Client(Routes):
             `candidates` lists them
         :raises SvcError: by the code with which the job failed
         """
+        return self.wait(self._started(source, force, choices), progress=progress)
+
+    def _started(self, source: str, force: bool, choices: dict[str, Any]) -> Job:
+        """The job that makes a model complete."""
         job = None if choices else self._ensure(source)
         if job is None:
             found = _HUB.fullmatch(source)
@@ -176,7 +200,7 @@ class Client(Routes):
             if choices.get("quants") == []:
                 del choices["quants"]
             job = self.import_hf(repo, **choices)
-        return self.wait(job, progress=progress)
+        return job
 
     def _require_one_quant(self, repo: str, choices: dict[str, Any]) -> None:
         plan = self.import_hf_plan(repo, **choices)
@@ -219,9 +243,7 @@ class Client(Routes):
             show = watcher(progress, stack)
             for last in self.watch(job):
                 show(last)
-        if last.error is not None:
-            raise from_code(last.error.code, last.error.message, candidates=last.error.candidates or ())
-        return last
+        return succeeded(last)
 
     def open_blob(self, digest: str, *, buffer_size: int = 1 << 20) -> io.BufferedReader:
         """A blob as a file that can seek. `digest` is `sha256:<hex>` or bare hex.
@@ -230,6 +252,13 @@ class Client(Routes):
         """
         raw = RawBlob(self._ready(), f"/v1/blob/{segment(digest)}", self._timeout)
         return io.BufferedReader(raw, buffer_size)
+
+
+def succeeded(job: Job) -> Job:
+    """:raises SvcError: by the code with which the job failed"""
+    if job.error is not None:
+        raise from_code(job.error.code, job.error.message, candidates=job.error.candidates or ())
+    return job
 
 
 __all__ = ["Client", "View", "canonical"]

@@ -16,7 +16,7 @@ MAX_JSON_BYTES = 64 * 1024 * 1024
 """The longest answer is the plan for a repository with 100,000 files."""
 
 
-class _Answer(http.client.HTTPResponse):
+class Answer(http.client.HTTPResponse):
     def _safe_read(self, amt: int) -> bytes:
         # the base class takes a chunk of size -1, and reads to the end whatever comes
         if amt < 0:
@@ -26,7 +26,7 @@ class _Answer(http.client.HTTPResponse):
 
 
 class _UnixConnection(http.client.HTTPConnection):
-    response_class = _Answer
+    response_class = Answer
 
     def __init__(self, path: str, timeout: float | None) -> None:
         super().__init__("svc", timeout=timeout)
@@ -42,7 +42,7 @@ class Response:
     """The head of an answer, and its connection. Close it."""
 
     def __init__(
-        self, connection: http.client.HTTPConnection, response: http.client.HTTPResponse
+        self, connection: http.client.HTTPConnection | None, response: http.client.HTTPResponse
     ) -> None:
         self._connection = connection
         self._response = response
@@ -73,7 +73,23 @@ class Response:
 
     def close(self) -> None:
         self._response.close()
-        self._connection.close()
+        if self._connection is not None:
+            self._connection.close()
+
+
+def target_of(path: str, query: Mapping[str, str | None] | None) -> str:
+    given = {key: value for key, value in (query or {}).items() if value is not None}
+    return f"{path}?{urlencode(given)}" if given else path
+
+
+def content_of(body: Mapping[str, Any] | None) -> bytes | None:
+    return None if body is None else json.dumps(encode(body)).encode()
+
+
+def unreachable(socket_path: str, error: OSError) -> Unreachable:
+    return Unreachable(
+        f"no daemon answers at {socket_path} ({error.strerror or error}); start it with: svcd"
+    )
 
 
 class Transport:
@@ -97,9 +113,7 @@ class Transport:
         :param timeout: seconds; None waits as long as it takes
         :raises SvcError: the daemon's refusal, by its code; `Unreachable`, `NoAnswer`, `BadResponse`
         """
-        given = {key: value for key, value in (query or {}).items() if value is not None}
-        target = f"{path}?{urlencode(given)}" if given else path
-        content = None if body is None else json.dumps(encode(body)).encode()
+        target, content = target_of(path, query), content_of(body)
         sent = dict(headers or {})
         if content is not None:
             sent["Content-Type"] = "application/json"
@@ -112,10 +126,7 @@ class Transport:
             raise NoAnswer(f"no answer within {timeout:g} s from {self.socket_path}") from error
         except OSError as error:
             connection.close()
-            raise Unreachable(
-                f"no daemon answers at {self.socket_path} ({error.strerror or error}); "
-                "start it with: svcd"
-            ) from error
+            raise unreachable(self.socket_path, error) from error
         except http.client.HTTPException as error:
             connection.close()
             raise BadResponse(f"the answer is not from svcd: {error}") from error
@@ -125,9 +136,7 @@ class Transport:
         if 200 <= response.status < 300:
             return response
         try:
-            if response.status < 400:
-                raise BadResponse("the daemon neither answers nor refuses", response.status)
-            raise _refusal_of_head(response) if method == "HEAD" else _refusal(response)
+            raise refusal(response, method)
         finally:
             response.close()
 
@@ -142,6 +151,13 @@ class Transport:
 
 _HEAD_CODES = {400: "E_BAD_REQUEST", 404: "E_NOT_FOUND", 412: "E_PRECONDITION_FAILED"}
 """An answer to HEAD has no body that could say more."""
+
+
+def refusal(response: Response, method: str) -> SvcError:
+    """The error of an answer that is not 2xx. Reads it."""
+    if response.status < 400:
+        return BadResponse("the daemon neither answers nor refuses", response.status)
+    return _refusal_of_head(response) if method == "HEAD" else _refusal(response)
 
 
 def _refusal_of_head(response: Response) -> SvcError:

@@ -1,6 +1,5 @@
 import { ROUTES } from '@svc/client/protocol'
-import type { Needed } from '../../library/needed.ts'
-import type { Views } from '../../library/views.ts'
+import type { Needed, Views } from '@svc/library/parts'
 import { defineRoute, takeTime } from '../route.ts'
 
 export const viewRoutes = ({ views, needed }: { readonly views: Views; readonly needed: Needed }) => ({

@@ -1,7 +1,7 @@
 import { ClassifyError } from '@svc/classify'
 import { HubError } from '@svc/hub'
+import { LibraryError } from '@svc/library/parts'
 import { DaemonError } from '../../errors.ts'
-import { LibraryError } from '../../library/library-error.ts'
 
 /**
  * A failure of the hub, or of its listing, in the API's form: 502 before a job exists, a job error afterwards (spec

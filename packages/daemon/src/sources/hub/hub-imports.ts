@@ -10,18 +10,15 @@ import type {
 } from '@svc/client/protocol'
 import { createHub, type Hub, type HubListing, type HubOptions, type RetryWait } from '@svc/hub'
 import { type Timer, timestampOf } from '@svc/internal-clock'
+import { TRANSFER_NICE } from '@svc/internal-workers'
+import type { CompanionsRequest, Importer, ImportSource, Library, Offload } from '@svc/library/parts'
 import type { Manifest } from '@svc/manifest'
 import { formatRepoId } from '@svc/ref'
 import { LRUCache } from 'lru-cache'
 import type { HubConfig } from '../../config/config.ts'
 import { DaemonError } from '../../errors.ts'
-import type { CompanionsRequest, Importer } from '../../import/importer.ts'
-import type { ImportSource } from '../../import/source.ts'
 import { importSelectionOf } from '../../import-fields.ts'
 import type { ImportJobs } from '../../jobs/import-jobs.ts'
-import type { Library } from '../../library/library.ts'
-import type { Offload } from '../../offload/pool.ts'
-import { TRANSFER_NICE } from '../../thread-priority.ts'
 import { probeAccess } from './access-probe.ts'
 import { type ConfirmDeps, confirmUnknown, createConfirmation } from './confirm.ts'
 import { HubCopies } from './copies.ts'
@@ -147,6 +144,13 @@ export function createHubImports(context: HubDeps, more: Pick<HubOptions, 'limit
     }
   }
 
+  const inspected = async (body: InspectHfBody, signal: AbortSignal): Promise<Inspection> => {
+    hubTarget({ ...body, as: 'inspected/model' })
+    const signed = await owners.now()
+    const { commit, files } = await list(signed, body, signal)
+    return { commit, ...(await inspectHub(signed.hub, files, { offload: context.offload, signal })) }
+  }
+
   const outdated = (body: OutdatedBody): Promise<Job> => checkOutdated(body, { ...context, owners, sourceOf })
   const checks: Timer[] = []
 
@@ -185,16 +189,7 @@ export function createHubImports(context: HubDeps, more: Pick<HubOptions, 'limit
         )
       })
     },
-    /** What would run code in a repository, and what is malformed (spec add.60). */
-    inspect: (body: InspectHfBody): Promise<Inspection> => {
-      hubTarget({ ...body, as: 'inspected/model' })
-      return answered(async (signal) => {
-        const signed = await owners.now()
-        const { commit, files } = await list(signed, body, signal)
-        const { findings, unread } = await inspectHub(signed.hub, files, { offload: context.offload, signal })
-        return { commit, findings: [...findings], unread: [...unread] }
-      })
-    },
+    inspect: (body: InspectHfBody) => answered((signal) => inspected(body, signal)),
     account: ({ token }: HubAccountBody) =>
       answered((signal) => owners.account(token, { signal, tries: 2, maxRateWaitMs: MAX_ACCOUNT_WAIT_MS })),
     search: (query: SearchQuery) => answered(async () => search(query, await owners.now())),

@@ -1,7 +1,8 @@
-import { type Inspection, inspectFiles, type ListedFile, type ReadAt } from '@svc/classify'
+import { inspectFiles, type ReadAt } from '@svc/classify'
+import type { Inspection as AnsweredInspection, PlanFile } from '@svc/client/protocol'
 import type { Hub, HubFile } from '@svc/hub'
 import { loopBudget } from '@svc/internal-concurrency'
-import type { Offload } from '../../offload/pool.ts'
+import type { Offload } from '@svc/library/parts'
 import { HeaderTooLarge, windowOf } from './window.ts'
 
 /** Files of a repository that are read, each in one to three requests: configurations first. */
@@ -14,7 +15,7 @@ export async function inspectHub(
   hub: Pick<Hub, 'read'>,
   files: readonly HubFile[],
   { offload, signal }: { readonly offload: Offload; readonly signal: AbortSignal }
-): Promise<Inspection> {
+): Promise<Omit<AnsweredInspection, 'commit'>> {
   const byName = new Map(files.map((file) => [file.path, file]))
   const cut = new Set<string>()
   let read = 0
@@ -29,14 +30,15 @@ export async function inspectHub(
 /** Of a plan: what names and the root `config.json` tell of the files that it brings, in a sentence. */
 export async function marksOf(
   repoId: string,
-  files: readonly ListedFile[],
+  rows: readonly Pick<PlanFile, 'name' | 'size' | 'action' | 'companion'>[],
   config: string | undefined
 ): Promise<string[]> {
+  const comes = rows.filter(({ action, companion }) => action !== 'skip' || companion === true)
   const bytes = config === undefined ? undefined : Buffer.from(config)
   const ofConfig: ReadAt = async (offset, lengthBytes) => bytes!.subarray(offset, offset + lengthBytes)
   const isRead = (name: string): boolean => name === CONFIG && bytes !== undefined
   const { findings } = await inspectFiles(
-    files.map(({ name, sizeBytes }) => ({ name, sizeBytes: isRead(name) ? bytes!.length : sizeBytes })),
+    comes.map(({ name, size }) => ({ name, sizeBytes: isRead(name) ? bytes!.length : size })),
     (name) => (isRead(name) ? ofConfig : undefined)
   )
   const [first, ...more] = findings

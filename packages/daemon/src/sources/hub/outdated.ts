@@ -2,20 +2,23 @@ import { normalizedName, type OwnersChoice } from '@svc/classify'
 import type { ImportHfBody, Job, OutdatedBody, OutdatedModel, OutdatedResult } from '@svc/client/protocol'
 import { HubError, type HubFile, type HubInfo, type HubListing } from '@svc/hub'
 import { forEachLimited } from '@svc/internal-concurrency'
+import {
+  type ArtifactState,
+  choiceUnder,
+  type ImportSource,
+  isPrivate,
+  type Library,
+  LibraryError,
+  type Offload,
+  planSelected,
+  shownOrigin,
+  upstreamName,
+  type Work
+} from '@svc/library/parts'
 import type { Manifest } from '@svc/manifest'
 import { formatRepoId, type Sha256Digest } from '@svc/ref'
-import { planSelected } from '../../import/choice.ts'
-import { type ImportSource, isRemote } from '../../import/source.ts'
 import { importSelectionOf } from '../../import-fields.ts'
 import type { JobRegistry } from '../../jobs/registry.ts'
-import { choiceUnder } from '../../library/artifact-record.ts'
-import type { ArtifactState } from '../../library/artifacts.ts'
-import type { Library } from '../../library/library.ts'
-import { LibraryError } from '../../library/library-error.ts'
-import { shownOrigin, upstreamName } from '../../library/origin.ts'
-import { isPrivate } from '../../library/provenance.ts'
-import type { Offload } from '../../offload/pool.ts'
-import type { Work } from '../../operations/work.ts'
 import { probeAccess } from './access-probe.ts'
 import { hubFailure, orAbsent } from './errors.ts'
 import type { OwnersHub, SignedHub } from './owners-hub.ts'
@@ -179,8 +182,7 @@ class OutdatedCheck {
       const names = new Map(
         plan.listed.flatMap((name) => {
           const file = plan.files.get(name)!
-          const pieces = isRemote(file) ? file.joinedOf : undefined
-          return (pieces ?? [upstreamName(plan.source.origin, name)]).map((path) => [path, name] as const)
+          return (file.joinedOf ?? [upstreamName(plan.source.origin, name)]).map((path) => [path, name] as const)
         })
       )
       const isOfIt = ({ path }: HubFile): boolean => {

@@ -21,15 +21,17 @@ import {
 import type { ImportPlan } from '@svc/client/protocol'
 import { type Hub, HubError, type HubFile, type HubListing } from '@svc/hub'
 import { forEachLimited } from '@svc/internal-concurrency'
+import {
+  configFacts,
+  type ImportSource,
+  type Offload,
+  type PlannedImport,
+  planSelected,
+  type SourceSelection,
+  upstreamName
+} from '@svc/library/parts'
 import { digestFromHex, type Sha256Digest } from '@svc/ref'
 import { DaemonError } from '../../errors.ts'
-import { planSelected } from '../../import/choice.ts'
-import { configFacts } from '../../import/config-facts.ts'
-import type { PlannedImport } from '../../import/plan.ts'
-import type { SourceSelection } from '../../import/selection.ts'
-import { type ImportSource, isRemote } from '../../import/source.ts'
-import { upstreamName } from '../../library/origin.ts'
-import type { Offload } from '../../offload/pool.ts'
 import { marksOf } from './inspect.ts'
 import { HeaderTooLarge, windowOf } from './window.ts'
 
@@ -89,12 +91,8 @@ export async function planHub(
     facts.config?.upstream,
     contextTokens
   )
-  const comes = rows.filter(({ action, companion }) => action !== 'skip' || companion === true)
-  const marks = await marksOf(
-    listing.repoId,
-    comes.map(({ name, size }) => ({ name, sizeBytes: size })),
-    facts.config?.upstream
-  )
+  const marks = await marksOf(listing.repoId, rows, facts.config?.upstream)
+  const said = plan.warnings.map(({ message }) => message)
   const license = plan.artifacts[0]?.annotations['svc.license'] ?? listing.license
   return {
     repo: listing.repoId,
@@ -106,29 +104,20 @@ export async function planHub(
     artifacts: plan.artifacts.map(({ quant, entries }) => ({
       quant,
       ...publishedAs(quant, entries, upstream),
-      files: entries.length,
-      bytes: sum(entries),
-      bytesPresent: sum(entries.filter(({ name }) => present.has(name))),
-      ...(memory !== undefined && { weightsBytes: sum(entries.filter(isLoaded)) })
+      ...countsOf(entries, present, memory !== undefined)
     })),
     ...(license !== undefined && { license }),
     ...(listing.gated && { gated: true }),
     ...(listing.private && { private: true }),
     ...(memory !== undefined && { memory }),
-    warnings: [
-      ...source.warnings,
-      ...plan.warnings.map(({ message }) => message),
-      ...doubts,
-      ...facts.openQuestions,
-      ...marks
-    ]
+    warnings: [...source.warnings, ...said, ...doubts, ...facts.openQuestions, ...marks]
   }
 }
 
 /** A file that is joined of pieces; its start is that of the first. */
 function joinedFile(name: string, { files }: PlannedImport, listed: ReadonlyMap<string, HubFile>): HubFile {
   const file = files.get(name)!
-  const [first] = isRemote(file) ? (file.joinedOf ?? []) : []
+  const [first] = file.joinedOf ?? []
   return { ...listed.get(first!)!, sizeBytes: file.sizeBytes }
 }
 
@@ -145,6 +134,13 @@ function publishedAs(
 
 const sum = (entries: readonly { readonly sizeBytes: number }[]): number =>
   entries.reduce((bytes, { sizeBytes }) => bytes + sizeBytes, 0)
+
+const countsOf = (entries: ArtifactPlan['entries'], present: ReadonlySet<string>, withWeights: boolean) => ({
+  files: entries.length,
+  bytes: sum(entries),
+  bytesPresent: sum(entries.filter(({ name }) => present.has(name))),
+  ...(withWeights && { weightsBytes: sum(entries.filter(isLoaded)) })
+})
 
 /** Whether a running model has it in memory. */
 const isLoaded = (entry: ArtifactPlan['entries'][number]): boolean =>

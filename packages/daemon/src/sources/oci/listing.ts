@@ -1,6 +1,6 @@
+import { basename } from 'node:path'
+import type { FetchContext, ImportSource, Provenance } from '@svc/library/parts'
 import type { OciDocument, OciFile, OciModel, RegistryOptions } from '@svc/oci'
-import type { FetchContext, ImportSource } from '../../import/source.ts'
-import type { Provenance } from '../../library/provenance.ts'
 import { type Oci, ociFailure } from './errors.ts'
 
 /** The destination of one file's bytes. */
@@ -25,8 +25,8 @@ export async function listLayout(oci: Oci, path: string, wanted: string | undefi
   const layout = await oci.openLayout(path)
   const descriptor = oci.chooseManifest(layout.index, wanted)
   const manifest = oci.parseOciManifest(await layout.document(descriptor))
-  const model = oci.modelOf(manifest)
-  await layout.document(manifest.config)
+  const config = await layout.document(manifest.config)
+  const model = oci.modelOf(manifest, { repository: basename(path, '.tar'), config })
   for (const { digest, sizeBytes } of model.files) await layout.place({ digest, size: sizeBytes })
   return {
     model,
@@ -52,8 +52,9 @@ export async function listRegistry(
   try {
     const document = await manifestOf(oci, repository, reference.digest ?? reference.tag, signal)
     const manifest = oci.parseOciManifest(document.bytes)
-    const model = oci.modelOf(manifest)
-    await repository.document(manifest.config, { signal })
+    const config = await repository.document(manifest.config, { signal })
+    const { repository: name, tag } = reference
+    const model = oci.modelOf(manifest, { repository: name, tag, config })
     await askForAccess(repository, model, signal)
     return {
       model,
