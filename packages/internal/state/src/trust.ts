@@ -106,6 +106,12 @@ export interface InspectionRule {
 
 type OpenRule = Pick<TrustRuleSource, 'isFor' | 'label' | 'inspect'> & { readonly rule: TrustRule | undefined }
 
+/** Each name of a model by itself; none, too, if nobody typed one. */
+function askedOf({ typed, claimed }: TrustNames): readonly (readonly string[])[] {
+  const names = [...typed, ...claimed.filter((name) => name !== undefined)].map((name) => [name])
+  return typed.length > 0 ? names : [[], ...names]
+}
+
 /**
  * The rules `[[trust]]` (spec conf.9): whose signature models of some names need. Code that shows or serves part of a
  * model before its import is over asks {@link ruleFor} first.
@@ -149,10 +155,8 @@ export class TrustRules {
    * Each name brings the first rule that matches it, and the strictest of these apply; undefined where none does, or all
    * are off. Without a typed name, a rule for all models applies as if there were no name at all.
    */
-  ruleFor({ typed, claimed }: TrustNames): TrustRule | undefined {
-    const names = [...typed, ...claimed.filter((name) => name !== undefined)].map((name) => [name])
-    const asked = typed.length > 0 ? names : [[], ...names]
-    const found = new Set(asked.map((name) => this.#rules.find(({ isFor }) => isFor(name))?.rule))
+  ruleFor(names: TrustNames): TrustRule | undefined {
+    const found = new Set(askedOf(names).map((name) => this.#rules.find(({ isFor }) => isFor(name))?.rule))
     const brought = [...found].filter((rule) => rule !== undefined)
     const mode = brought.some((rule) => rule.mode === 'require') ? 'require' : 'warn'
     const strictest = brought.filter((rule) => rule.mode === mode)
@@ -162,10 +166,8 @@ export class TrustRules {
   }
 
   /** Of the rules that {@link ruleFor} looks at, the strictest that says what becomes of models that run code or are malformed. */
-  inspectionFor({ typed, claimed }: TrustNames): InspectionRule | undefined {
-    const names = [...typed, ...claimed.filter((name) => name !== undefined)].map((name) => [name])
-    const asked = typed.length > 0 ? names : [[], ...names]
-    const found = asked.flatMap(
+  inspectionFor(names: TrustNames): InspectionRule | undefined {
+    const found = askedOf(names).flatMap(
       (name) => this.#rules.find(({ isFor, inspect }) => inspect !== undefined && isFor(name)) ?? []
     )
     const strictest = found.find(({ inspect }) => inspect === 'refuse') ?? found[0]

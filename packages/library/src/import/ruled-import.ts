@@ -17,9 +17,9 @@ export function ruledImport(repo: RepoId, plan: PlannedImport, trust: TrustRules
   // a commit that a mirror's client asked for has a name that nobody typed
   const typed = onDemand === true ? (asked ?? answered) : undefined
   const claimed = [answered, asked, annotations['svc.hf.repo']]
-  const names = { typed: [typed ?? formatRepoId(repo)], claimed }
-  const rule = trust.ruleFor(names)
-  return { ...withSignature(plan, rule), rule, inspection: trust.inspectionFor(names) }
+  const rule = trust.ruleFor({ typed: [typed ?? formatRepoId(repo)], claimed })
+  const inspection = trust.inspectionFor({ typed: [typed ?? formatRepoId(repo)], claimed })
+  return { ...withSignature(plan, rule), rule, inspection }
 }
 
 /** A rule needs the signature and all companions, whatever the selection, also for imports that a mirror's client caused. */
