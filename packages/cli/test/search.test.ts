@@ -56,6 +56,17 @@ it('--json and --format json print one document, with the cursor of the next pag
   expect(JSON.parse((await daemon.svc('search', 'acme', '--limit', '1', '--format', 'json')).stdout)).toEqual(document)
 })
 
+it('goes on to further pages when asked for more than the hub gives at once', async () => {
+  for (let i = 0; i < 130; i++)
+    hub.commit({ id: `many/m${i}`, files: [{ path: 'm-q8_0.gguf', content: Buffer.from(`${i}`) }] })
+  const before = hub.requests.length
+  const ran = await daemon.svc('search', 'many', '--limit', '120', '--format', 'ids')
+  expect(new Set(ran.stdout.trim().split('\n')).size).toBe(120)
+  expect(hub.requests.length - before).toBe(2)
+  const rest = await daemon.svc('search', 'many', '--limit', '120', '--page', '2', '--format', 'ids')
+  expect(rest.stdout.trim().split('\n')).toHaveLength(10)
+})
+
 it('--here needs no hub', async () => {
   const before = hub.requests.length
   expect((await daemon.svc('search', 'one', 'acme', '--here', '--format', 'ids')).stdout).toBe('acme/one:q8_0\n')
@@ -70,7 +81,7 @@ it.each([
   [['--size', 'large']],
   [['--size', '8B-1B']],
   [['--page', '0']],
-  [['--limit', '101']],
+  [['--limit', '1001']],
   [['--license', 'a b']],
   [['--format', 'xml']]
 ])('svc search acme %j is wrong usage', async (args) => {
@@ -78,7 +89,7 @@ it.each([
 })
 
 it('an error about a number names its option', async () => {
-  expect((await daemon.svc('search', 'acme', '--limit', '101')).stderr).toContain('--limit is a number from 1 to 100')
+  expect((await daemon.svc('search', 'acme', '--limit', '1001')).stderr).toContain('--limit is a number from 1 to 1000')
 })
 
 it('without a hub it says where to look instead; a catalog that is off says so', async () => {

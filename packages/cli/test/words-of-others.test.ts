@@ -4,7 +4,7 @@ import { svc, testDaemon } from './support.ts'
 it('words of other tools work where they mean the same', async () => {
   const daemon = await testDaemon()
   for (const word of ['ls', 'list', 'images', 'models']) expect(await daemon.svc(word)).toMatchObject({ code: 0 })
-  for (const word of ['rm', 'delete', 'remove', 'rmi', 'show', 'info', 'inspect'])
+  for (const word of ['rm', 'delete', 'remove', 'rmi', 'show', 'info'])
     expect(await daemon.svc(word, 'me/none:q8_0')).toMatchObject({ code: 3 })
   const { stdout } = await daemon.svc('--help')
   expect(stdout).not.toMatch(/^ +(?:delete|images|create)\b/m)

@@ -13,6 +13,7 @@ import type {
   ImportHfPlanBody,
   ImportLocalBody,
   ImportOciBody,
+  InspectHfBody,
   OutdatedBody,
   PinBody,
   PrivateBody,
@@ -25,7 +26,7 @@ import type { Inventory, TagEntry } from './protocol/inventory.ts'
 import type { Job, JobList } from './protocol/job.ts'
 import type { NameBody, NamedModel } from './protocol/naming.ts'
 import { PATHS, type RouteId } from './protocol/paths.ts'
-import type { AdoptPlan, CatalogSearch, ImportPlan } from './protocol/plan.ts'
+import type { AdoptPlan, CatalogSearch, ImportPlan, Inspection } from './protocol/plan.ts'
 import type { PinResult, PrivateResult, RemovedModel } from './protocol/removal.ts'
 import type { OpenResult, ResolveResult } from './protocol/resolve.ts'
 import type { HubAccountResult, SearchQuery, SearchResult } from './protocol/search.ts'
@@ -89,6 +90,8 @@ export interface Client {
   importHf(body: ImportHfBody, options?: CallOptions): Promise<Job>
   /** The plan of {@link importHf}; fetches no weights. */
   planHf(body: ImportHfPlanBody, options?: CallOptions): Promise<ImportPlan>
+  /** What would run code in a repository of the hub, and what is malformed; reads headers and small files. */
+  inspectHf(body: InspectHfBody, options?: CallOptions): Promise<Inspection>
   importBt(body: ImportBtBody, options?: CallOptions): Promise<Job>
   importCatalog(body: ImportCatalogBody, options?: CallOptions): Promise<Job>
   importOci(body: ImportOciBody, options?: CallOptions): Promise<Job>
@@ -180,6 +183,7 @@ const TIMEOUT_FACTORS: Readonly<Partial<Record<RouteId, number>>> = {
   importLocal: 10,
   importHf: 10,
   importHfPlan: 10,
+  inspectHf: 10,
   importBt: 10,
   importCatalog: 10,
   importOci: 10,
@@ -228,6 +232,7 @@ export function createClient(options: ClientOptions = {}): Client {
     ensure: ({ ref, ...body }, call) => post('ensure', { ref: canonical(ref), ...body }, call),
     importLocal: (body, call) => post('importLocal', body, call),
     importHf: (body, call) => post('importHf', body, call),
+    inspectHf: (body, call) => post('inspectHf', body, call),
     planHf: (body, call) => post('importHfPlan', body, call),
     importBt: (body, call) => post('importBt', body, call),
     importCatalog: (body, call) => post('importCatalog', body, call),

@@ -145,6 +145,7 @@ export type {
   ClaimedOrigin,
   ConfirmPublic,
   FetchContext,
+  FetchTarget,
   FileHere,
   ImportSource,
   PublicAnswer,

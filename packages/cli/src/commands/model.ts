@@ -8,6 +8,7 @@ import { membersOf, repositoryIn } from '../models/models-here.ts'
 import { asRepo, canonicalRef, fullName, shortRef } from '../models/reference.ts'
 import { weightsFacts } from '../models/weights-facts.ts'
 import type { Session } from '../session.ts'
+import { inspectedLine } from './inspect.ts'
 import { showRepo } from './inventory.ts'
 
 export async function resolve(session: Session, text: string): Promise<void> {
@@ -61,6 +62,7 @@ export async function show(
   }
   for (const warning of result.companions?.warnings ?? []) session.note(warning)
   await printMalformed(session, result.manifestDigest)
+  await printInspected(session, result)
   printMissing(session, result, all)
 }
 
@@ -89,6 +91,11 @@ function kindOf({ name = '', kind, role = componentOf({ name, kind }) }: OpenFil
 async function printMalformed(session: Session, digest: string): Promise<void> {
   const here = membersOf(await session.client.models()).find(({ manifest }) => manifest === digest)
   if (here?.malformed !== undefined) session.print(`  NOT A MODEL: no runtime can load ${here.malformed.join(', ')}`)
+}
+
+async function printInspected(session: Session, result: OpenResult): Promise<void> {
+  const line = await inspectedLine(result)
+  if (line !== undefined) session.print(`  ${line}; see svc inspect ${shortRef(result.ref)}`)
 }
 
 /** @param files of the manifest, with those that are not here */

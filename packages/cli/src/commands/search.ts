@@ -1,4 +1,4 @@
-import { ClientError, type HubEntry, type SearchQuery } from '@svc/client'
+import { ClientError, type HubEntry, type SearchQuery, type SearchResult } from '@svc/client'
 import { CliError, usage } from '../errors.ts'
 import { formatSince, SCALES, shortCount } from '../format.ts'
 import { membersOf } from '../models/models-here.ts'
@@ -27,10 +27,11 @@ export async function search(session: Session, words: readonly string[], options
   const as: Session = format === 'json' ? { ...session, json: true } : session
   if (catalog === true) return catalogSearch(as, words)
   const query = queryOf(words, options)
+  const limit = options.limit === undefined ? DEFAULT_LIMIT : numberOf('limit', options.limit, MAX_LIMIT)
   const { entries, next } = await sayingWhatWaits(
     session,
     'asking the hub',
-    pageOf(session, query, numberOf('page', page, MAX_PAGES))
+    pageOf(session, query, { page: numberOf('page', page, MAX_PAGES), limit })
   )
   if (as.json) return as.document({ entries, next })
   if (format === 'ids' || session.quiet) return entries.forEach(({ repo }) => session.print(repo))
@@ -53,14 +54,13 @@ function requireSense(words: readonly string[], { catalog, here, format: _, ...o
 /** The other options are those of every command. */
 const HUB_OPTIONS: readonly string[] = ['gguf', 'safetensors', 'license', 'size', 'limit', 'page']
 
-function queryOf(words: readonly string[], { gguf, safetensors, license, size, limit }: SearchOptions): SearchQuery {
+function queryOf(words: readonly string[], { gguf, safetensors, license, size }: SearchOptions): SearchQuery {
   if (gguf === true && safetensors === true) throw usage('--gguf and --safetensors exclude each other')
   return {
     q: words.join(' '),
     ...(gguf === true && { format: 'gguf' }),
     ...(safetensors === true && { format: 'safetensors' }),
     ...(license !== undefined && { license }),
-    ...(limit !== undefined && { limit: `${numberOf('limit', limit, MAX_LIMIT)}` }),
     ...sizeOf(size)
   }
 }
@@ -77,7 +77,12 @@ const rowOf = (entry: HubEntry, known: ReadonlySet<string>, { clock }: Session):
     .join(', ')
 ]
 
-const MAX_LIMIT = 100
+const DEFAULT_LIMIT = 20
+const MAX_LIMIT = 1_000
+/** What the hub gives at once. */
+const MAX_ENTRIES = 100
+/** For one page: those that a size leaves out count as given. */
+const MAX_ANSWERS = 30
 const MAX_PAGES = 50
 
 function numberOf(option: string, text: string, most: number): number {
@@ -86,15 +91,28 @@ function numberOf(option: string, text: string, most: number): number {
   throw usage(`--${option} is a number from 1 to ${most}`)
 }
 
-/** @throws CliError that says where to look without a network */
-async function pageOf({ client }: Session, query: SearchQuery, page: number) {
+/**
+ * A page of `limit` entries, from as many answers of the hub as that takes. @throws CliError that says where to look without a network
+ */
+async function pageOf(
+  { client }: Session,
+  query: SearchQuery,
+  { page, limit }: { readonly page: number; readonly limit: number }
+): Promise<SearchResult> {
   try {
-    let answer = await client.search(query)
-    for (let at = 1; at < page; at++) {
-      if (answer.next === undefined) return { entries: [] }
-      answer = await client.search({ ...query, cursor: answer.next })
+    let cursor: string | undefined
+    for (let at = 1; ; at++) {
+      const entries: HubEntry[] = []
+      for (let answers = 0; entries.length < limit && answers < MAX_ANSWERS; answers++) {
+        const asked = `${Math.min(limit - entries.length, MAX_ENTRIES)}`
+        const answer = await client.search({ ...query, limit: asked, ...(cursor !== undefined && { cursor }) })
+        entries.push(...answer.entries)
+        cursor = answer.next
+        if (cursor === undefined) break
+      }
+      if (at === page) return { entries, ...(cursor !== undefined && { next: cursor }) }
+      if (cursor === undefined) return { entries: [] }
     }
-    return answer
   } catch (error) {
     if (!(error instanceof ClientError) || error.code !== 'E_SOURCE_UNAVAILABLE') throw error
     const hint = 'svc search --here looks among the models in the store, and needs no network'

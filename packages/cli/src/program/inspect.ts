@@ -24,6 +24,9 @@ export function addInspectCommands({ add, run, runAtOnce }: CommandTools): void 
       "with show hf: context length for the memory estimate; default: the model's, at most 32768"
     )
     .action(run('model', 'show'))
+  add('inspect <target> [name]', 'show what would run code in a model, and what is malformed: REF, PATH or hf ORG/NAME')
+    .option('--strict', 'exit with 5 if there is anything')
+    .action(runAtOnce('inspect', 'inspect'))
   add('du [ref]', 'show the disk space that models take, alone and shared').action(run('du', 'du'))
   add('cat <target>', 'print a file of a model: REF, REF#name, REF#manifest or a digest')
     .option('--range <start-end>', 'only these bytes: 0-99, 100-, or -16 for the last 16')

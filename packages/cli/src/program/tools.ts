@@ -20,6 +20,7 @@ export const MODULES = {
   exec: () => import('../commands/exec.ts'),
   importSource: () => import('../commands/import-source.ts'),
   imports: () => import('../commands/imports.ts'),
+  inspect: () => import('../commands/inspect.ts'),
   inventory: () => import('../commands/inventory.ts'),
   jobs: () => import('../commands/jobs.ts'),
   login: () => import('../commands/login.ts'),

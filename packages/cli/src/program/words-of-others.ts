@@ -7,7 +7,6 @@ const SAME: Readonly<Record<string, string>> = {
   download: 'pull',
   get: 'pull',
   images: 'ls',
-  inspect: 'show',
   models: 'ls',
   remove: 'rm',
   rename: 'mv',

@@ -147,6 +147,13 @@ export const ImportHfPlanBodySchema = named('ImportHfPlanBody', {
 })
 export type ImportHfPlanBody = Type.Static<typeof ImportHfPlanBodySchema>
 
+/** Body of `POST /v1/inspect/hf` (spec add.60). */
+export const InspectHfBodySchema = named('InspectHfBody', {
+  repo: ImportHfBodySchema.properties.repo,
+  revision: ImportHfBodySchema.properties.revision
+})
+export type InspectHfBody = Type.Static<typeof InspectHfBodySchema>
+
 /** Body of `POST /v1/import/bt` (spec route.18). */
 export const ImportBtBodySchema = named('ImportBtBody', {
   magnet: Type.Optional(text('exactly one of `magnet` and `infohash`')),

@@ -14,6 +14,7 @@ export const PATHS = {
   blobHead: { method: 'HEAD', path: '/v1/blob/{digest}' },
   importLocal: { method: 'POST', path: '/v1/import/local' },
   importHf: { method: 'POST', path: '/v1/import/hf' },
+  inspectHf: { method: 'POST', path: '/v1/inspect/hf' },
   importHfPlan: { method: 'POST', path: '/v1/import/hf/plan' },
   importBt: { method: 'POST', path: '/v1/import/bt' },
   importCatalog: { method: 'POST', path: '/v1/import/catalog' },

@@ -62,6 +62,22 @@ export const ImportPlanSchema = named('ImportPlan', {
 })
 export type ImportPlan = Type.Static<typeof ImportPlanSchema>
 
+/** `POST /v1/inspect/hf` (additive): what would run code in a repository, and what is malformed. */
+export const InspectionSchema = named('Inspection', {
+  commit: text('40 hex'),
+  findings: listOf(
+    named('Finding', {
+      file: Type.String(),
+      key: Type.Optional(text('of a configuration or a header, with those above it')),
+      is: Type.Enum(['runs-code', 'malformed']),
+      what: text('for people')
+    }),
+    'by file'
+  ),
+  unread: listOf(Type.String(), 'files whose content was not read')
+})
+export type Inspection = Type.Static<typeof InspectionSchema>
+
 /** `POST /v1/adopt/plan` (additive): what the same body would make. */
 export const AdoptPlanSchema = named('AdoptPlan', { quants: Type.Array(Type.String()) })
 export type AdoptPlan = Type.Static<typeof AdoptPlanSchema>

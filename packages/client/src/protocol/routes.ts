@@ -13,6 +13,7 @@ import {
   ImportHfPlanBodySchema,
   ImportLocalBodySchema,
   ImportOciBodySchema,
+  InspectHfBodySchema,
   OutdatedBodySchema,
   PinBodySchema,
   PrivateBodySchema,
@@ -28,7 +29,7 @@ import { InventorySchema, TagEntrySchema } from './inventory.ts'
 import { JobListSchema, JobSchema } from './job.ts'
 import { NameBodySchema, NamedModelSchema } from './naming.ts'
 import { MAX_ADOPT_BODY_BYTES, type Method, PATHS, type RouteId } from './paths.ts'
-import { AdoptPlanSchema, CatalogSearchSchema, ImportPlanSchema } from './plan.ts'
+import { AdoptPlanSchema, CatalogSearchSchema, ImportPlanSchema, InspectionSchema } from './plan.ts'
 import { PinResultSchema, PrivateResultSchema, RemovedModelSchema } from './removal.ts'
 import { OpenResultSchema, ResolveResultSchema } from './resolve.ts'
 import { text } from './schema.ts'
@@ -202,6 +203,12 @@ const CONTRACTS = {
     body: ImportHfPlanBodySchema,
     response: ImportPlanSchema,
     errors: { ...HUB, E_NOT_IMPORTABLE: 502 }
+  },
+  inspectHf: {
+    summary: 'What would run code in a repository of the hub, and what is malformed',
+    body: InspectHfBodySchema,
+    response: InspectionSchema,
+    errors: HUB
   },
   importBt: {
     summary: 'Import a pinned artifact from a BitTorrent v2 swarm',

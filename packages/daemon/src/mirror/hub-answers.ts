@@ -10,9 +10,14 @@ export const sha1Hex = (text: string): string => hash('sha1', text)
 /** Sent with every answer about a repository. */
 export const commitHeaders = ({ commit }: HubRevision): OutgoingHttpHeaders => ({ 'X-Repo-Commit': commit })
 
-/** The refs, as JSON; for local models, only the default branch. */
-export function refsBody({ commit }: HubRevision, query: URLSearchParams): Buffer {
-  const branches = [{ name: 'main', ref: 'refs/heads/main', targetCommit: commit }]
+/** The refs, as JSON: the default branch, and what else models here follow, which may be branches or tags. */
+export function refsBody(
+  { commit }: HubRevision,
+  followed: ReadonlyMap<string, string>,
+  query: URLSearchParams
+): Buffer {
+  const named = new Map([...followed, ['main', commit]])
+  const branches = [...named].map(([name, targetCommit]) => ({ name, ref: `refs/heads/${name}`, targetCommit }))
   const withPulls = query.get('include_prs') === '1' ? { pullRequests: [] } : {}
   return Buffer.from(JSON.stringify({ branches, tags: [], converts: [], ...withPulls }))
 }

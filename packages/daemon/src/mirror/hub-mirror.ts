@@ -88,7 +88,7 @@ export class HubMirror {
     if (named !== undefined) {
       const found = await this.#repository(client, named, 'main')
       if (found === undefined) return this.#unknown(response, named)
-      return this.#send(asked, named, found, refsBody(found, query))
+      return this.#send(asked, named, found, refsBody(found, await this.#snapshots.followed(named), query))
     }
     if (repo !== undefined) {
       if (verb === 'tree') return this.#tree(asked, repo, rest)

@@ -78,7 +78,8 @@ export class HubRevisions {
 
   /**
    * All artifacts of a repository at a commit. `main` is the commit that the hub last named for its branch; if it never
-   * named one, that of the owner's latest import (spec add.41). Other revision names are unknown.
+   * named one, that of the owner's latest import (spec add.41). Another
+   * name is that of a branch or tag that a model here follows, or unknown.
    */
   async at(repo: string, revision: string): Promise<HubRevision | undefined> {
     const here = await this.#served.ofRepo(repo.toLowerCase())
@@ -87,7 +88,7 @@ export class HubRevisions {
     // the local commit of the branch stays visible while a newer one, which may take hours, arrives
     const first = DEFAULT_BRANCH.has(revision)
       ? (latestOfBranch(here) ?? latestOfBranch(coming))
-      : all.find(({ source }) => source.revision === revision)
+      : all.find(({ source }) => source.revision === revision || followedBy(source).includes(revision))
     if (first === undefined) return undefined
     const commit = first.source.revision!
     const states = all.filter(({ source }) => source.revision === commit)
@@ -123,6 +124,14 @@ export class HubRevisions {
     return found
   }
 
+  /** The branches and tags of a repository that models here follow, each with the commit of the latest import. */
+  async followed(repo: string): Promise<ReadonlyMap<string, string>> {
+    const found = new Map<string, string>()
+    for (const { source } of await this.#served.ofRepo(repo.toLowerCase()))
+      for (const name of followedBy(source)) if (!found.has(name)) found.set(name, source.revision!)
+    return found
+  }
+
   async #leftOut(states: readonly ArtifactState[], files: HubRevision['files']): Promise<LeftOut | undefined> {
     // one commit has one answer, whatever was chosen
     for (const state of states) {
@@ -139,6 +148,10 @@ const without = ({ reasons, more }: LeftOut, files: HubRevision['files']): LeftO
   reasons: new Map([...reasons].filter(([name]) => !files.has(name))),
   more
 })
+
+/** Without the default branch, which has a rule of its own. */
+const followedBy = ({ followed = {} }: ArtifactState['source']): readonly string[] =>
+  Object.values(followed).filter((name) => name !== '' && !DEFAULT_BRANCH.has(name))
 
 /** @param all the latest import first */
 function latestOfBranch(all: readonly ArtifactState[]): ArtifactState | undefined {

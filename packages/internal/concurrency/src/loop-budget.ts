@@ -6,6 +6,7 @@ const LOOP_USERS = [
   'blobs',
   'file-reads',
   'hash-requests',
+  'inspections',
   'lists',
   'peer-messages',
   'peer-requests',

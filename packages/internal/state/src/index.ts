@@ -36,7 +36,7 @@ export { giveName, type NamingDeps } from './naming.ts'
 export { Needed } from './needed.ts'
 export { NewerCommits } from './newer-commits.ts'
 export { Offload, STRANGERS_HEAP_MIB } from './offload/pool.ts'
-export type { HeaderRead } from './offload/task.ts'
+export type { HeaderRead, InspectedFile } from './offload/task.ts'
 export { type OpenDeps, openRef, presenceOf } from './open.ts'
 export { OpenBlobs } from './open-blobs.ts'
 export { type FilledPlace, type FoundStore, lookAtStore, openStore, type StorePlace } from './opening.ts'
@@ -80,6 +80,7 @@ export type { Superseded } from './superseded.ts'
 export { changeTag, changeTagHere, listTags, type TagChange, tagEntry } from './tags.ts'
 export {
   type BroughtModel,
+  type InspectionRule,
   MAX_SIGNATURE_BYTES,
   SIGNATURE,
   type SignedListing,

@@ -33,6 +33,8 @@ export interface TrustRuleSource {
   /** Whether the rule applies to a model with these names; none: a model without a known name. */
   readonly isFor: (names: readonly string[]) => boolean
   readonly mode: 'off' | 'warn' | 'require'
+  /** What becomes of models that run code or are malformed; absent: nothing. */
+  readonly inspect?: 'warn' | 'refuse' | undefined
   /** Absolute paths of public keys, PEM. */
   readonly keys: readonly string[]
   /** Absolute paths of certificates, PEM. */
@@ -96,7 +98,19 @@ export interface SignedListing {
   covers(path: string, digest: Sha256Digest): boolean
 }
 
-type OpenRule = Pick<TrustRuleSource, 'isFor'> & { readonly rule: TrustRule | undefined }
+/** What becomes of models that run code or are malformed (spec conf.9). */
+export interface InspectionRule {
+  readonly label: string
+  readonly mode: 'warn' | 'refuse'
+}
+
+type OpenRule = Pick<TrustRuleSource, 'isFor' | 'label' | 'inspect'> & { readonly rule: TrustRule | undefined }
+
+/** Each name of a model by itself; none, too, if nobody typed one. */
+function askedOf({ typed, claimed }: TrustNames): readonly (readonly string[])[] {
+  const names = [...typed, ...claimed.filter((name) => name !== undefined)].map((name) => [name])
+  return typed.length > 0 ? names : [[], ...names]
+}
 
 /**
  * The rules `[[trust]]` (spec conf.9): whose signature models of some names need. Code that shows or serves part of a
@@ -117,8 +131,13 @@ export class TrustRules {
   static async open(configs: readonly TrustRuleSource[]): Promise<TrustRules> {
     const rules: OpenRule[] = []
     for (const config of configs) {
-      const { isFor, mode, label } = config
-      rules.push({ isFor, rule: mode === 'off' ? undefined : { label, mode, trusts: [await readTrust(config)] } })
+      const { isFor, mode, label, inspect } = config
+      rules.push({
+        isFor,
+        label,
+        inspect,
+        rule: mode === 'off' ? undefined : { label, mode, trusts: [await readTrust(config)] }
+      })
     }
     return new TrustRules(rules)
   }
@@ -136,16 +155,23 @@ export class TrustRules {
    * Each name brings the first rule that matches it, and the strictest of these apply; undefined where none does, or all
    * are off. Without a typed name, a rule for all models applies as if there were no name at all.
    */
-  ruleFor({ typed, claimed }: TrustNames): TrustRule | undefined {
-    const names = [...typed, ...claimed.filter((name) => name !== undefined)].map((name) => [name])
-    const asked = typed.length > 0 ? names : [[], ...names]
-    const found = new Set(asked.map((name) => this.#rules.find(({ isFor }) => isFor(name))?.rule))
+  ruleFor(names: TrustNames): TrustRule | undefined {
+    const found = new Set(askedOf(names).map((name) => this.#rules.find(({ isFor }) => isFor(name))?.rule))
     const brought = [...found].filter((rule) => rule !== undefined)
     const mode = brought.some((rule) => rule.mode === 'require') ? 'require' : 'warn'
     const strictest = brought.filter((rule) => rule.mode === mode)
     if (strictest.length < 2) return strictest[0]
     const label = strictest.map((rule) => rule.label).join(' and ')
     return { label, mode, trusts: strictest.flatMap(({ trusts }) => trusts) }
+  }
+
+  /** Of the rules that {@link ruleFor} looks at, the strictest that says what becomes of models that run code or are malformed. */
+  inspectionFor(names: TrustNames): InspectionRule | undefined {
+    const found = askedOf(names).flatMap(
+      (name) => this.#rules.find(({ isFor, inspect }) => inspect !== undefined && isFor(name)) ?? []
+    )
+    const strictest = found.find(({ inspect }) => inspect === 'refuse') ?? found[0]
+    return strictest?.inspect && { label: strictest.label, mode: strictest.inspect }
   }
 
   /**

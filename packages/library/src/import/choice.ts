@@ -27,6 +27,7 @@ import { COMPANION_BOUNDS } from '@svc/manifest'
 import { planCompanions } from './companions.ts'
 import { configFacts } from './config-facts.ts'
 import { headsOf, type ReadHead, withStartOf } from './heads.ts'
+import { withJoinedPieces } from './joined.ts'
 import { type PlannedImport, planListing } from './plan.ts'
 import type { SourceSelection } from './selection.ts'
 import { type ImportSource, isRemote, type SourceFile } from './source.ts'
@@ -119,8 +120,9 @@ async function withNames(
   signal: AbortSignal
 ) {
   if (!normalizedNames) return { named: source, names: 'upstream' as const }
-  const heads = await headsOf(source, offload, signal)
-  return { named: withNormalizedNames(source, heads), names: 'normalized' as const, heads }
+  const whole = withJoinedPieces(source)
+  const heads = await headsOf(whole, offload, signal)
+  return { named: withNormalizedNames(whole, heads), names: 'normalized' as const, heads }
 }
 
 function withNormalizedNames(source: ImportSource, heads: ReadonlyMap<string, ReadHead>): ImportSource {

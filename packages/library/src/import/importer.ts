@@ -1,4 +1,4 @@
-import { refusePickles, requireImportable, warningsOfNames } from '@svc/classify'
+import { requireImportable, warningsOfNames } from '@svc/classify'
 import { timestampOf } from '@svc/internal-clock'
 import {
   type BroughtModel,
@@ -22,6 +22,7 @@ import { commitArtifacts, requireVacancyBefore } from './commit.ts'
 import { companionsOf, companionWarnings, leftOut } from './companions.ts'
 import type { Imported } from './imported.ts'
 import { type IngestContext, type Ingested, ingestFiles } from './ingest.ts'
+import { inspectImport } from './inspected.ts'
 import { malformedIn, markingMalformed } from './malformed.ts'
 import { bytesToRead, companionsAlone, entriesAlone, type PlannedImport, planListing } from './plan.ts'
 import { ImportProgress } from './progress.ts'
@@ -309,8 +310,7 @@ export class Importer {
     const { source, recognition } = plan
     const artifacts = await classifyFiles(plan, ingested, store, offload)
     const malformed = malformedIn(artifacts, selection)
-    if (selection.opaque?.allowsPickles === false)
-      refusePickles(artifacts.warnings.filter(({ code }) => code === 'pickle').flatMap(({ names }) => names))
+    const inspected = await inspectImport(plan, ingested, plan.inspection, { store, offload })
     const { companions, brought } = besideOf(plan, ingested, artifacts, selection.choice)
     // before documents are written that make a model of the blobs
     const doubts = await this.#doubts(plan, brought, report)
@@ -331,14 +331,10 @@ export class Importer {
     await proof.settle()
     const manifests = sealed.map(({ manifest }) => manifest.digest)
     for (const digest of manifests) this.#tell(digest)
-    const withheld = await this.#withheld(repo, sealed)
     const names = new Set(recognition.entries.map(({ name }) => name))
     const beside = companions === undefined ? [] : await companionWarnings(companions, names, this.#deps)
-    const outside = await outsideWarnings(
-      sealed.flatMap(({ manifest }) => manifest.document.files),
-      this.#deps
-    )
-    const told = [...doubts, ...withheld, ...artifacts.warnings.map(({ message }) => message), ...outside, ...beside]
+    const ofFiles = [...artifacts.warnings.map(({ message }) => message), ...(await this.#outside(sealed)), ...beside]
+    const told = [...inspected, ...doubts, ...(await this.#withheld(repo, sealed)), ...ofFiles]
     const warnings = [...source.warnings, ...told]
     return {
       manifests,
@@ -362,6 +358,11 @@ export class Importer {
     const warnings = await trust.check(rule, brought, { store, clock, onReading: (message) => report({ message }) })
     report({ message: undefined })
     return warnings
+  }
+
+  #outside(sealed: readonly Pick<SealedArtifact, 'manifest'>[]): Promise<readonly string[]> {
+    const files = sealed.flatMap(({ manifest }) => manifest.document.files)
+    return outsideWarnings(files, this.#deps)
   }
 
   async #withheld(repo: RepoId, sealed: readonly Pick<SealedArtifact, 'member'>[]): Promise<string[]> {

@@ -1,4 +1,4 @@
-import type { PlannedArtifacts, Warning, WarningCode } from '@svc/classify'
+import { type PlannedArtifacts, refusePickles, type Warning, type WarningCode } from '@svc/classify'
 import { LibraryError, MAX_UNPROVEN, type Provenance } from '@svc/internal-state'
 import type { Manifest } from '@svc/manifest'
 import type { ImportSelection } from './selection.ts'
@@ -7,12 +7,15 @@ const CODES: ReadonlySet<WarningCode> = new Set(['unreadable-header', 'damaged-w
 
 /**
  * The warnings of weights that no runtime can load: no header of their format, or tensors beyond the file (spec rec.12).
- * @throws LibraryError `E_NOT_IMPORTABLE` for such weights, where the caller refuses them
+ * @throws LibraryError `E_NOT_IMPORTABLE` for such weights, where the caller refuses them; ClassifyError `E_NOT_IMPORTABLE` for
+ *   pickles that the owner did not allow (spec rec.33)
  */
 export function malformedIn(
   { warnings }: Pick<PlannedArtifacts, 'warnings'>,
-  { refusesMalformed }: Pick<ImportSelection, 'refusesMalformed'>
+  { refusesMalformed, opaque }: Pick<ImportSelection, 'refusesMalformed' | 'opaque'>
 ): readonly Warning[] {
+  if (opaque?.allowsPickles === false)
+    refusePickles(warnings.filter(({ code }) => code === 'pickle').flatMap(({ names }) => names))
   const malformed = warnings.filter(({ code }) => CODES.has(code))
   const [first, ...more] = malformed
   if (!refusesMalformed || first === undefined) return malformed

@@ -1,5 +1,5 @@
 import type { OwnersChoice, PlannedArtifacts } from '@svc/classify'
-import { type BroughtModel, SIGNATURE, type TrustRule, type TrustRules } from '@svc/internal-state'
+import { type BroughtModel, type InspectionRule, SIGNATURE, type TrustRule, type TrustRules } from '@svc/internal-state'
 import { formatRepoId, type RepoId } from '@svc/ref'
 import { companionsOf, planCompanions } from './companions.ts'
 import type { Ingested } from './ingest.ts'
@@ -8,6 +8,7 @@ import type { PlannedImport } from './plan.ts'
 /** A planned import with the rule for signatures that applies to its names, here and at its source. */
 export interface RuledImport extends PlannedImport {
   readonly rule: TrustRule | undefined
+  readonly inspection: InspectionRule | undefined
 }
 
 export function ruledImport(repo: RepoId, plan: PlannedImport, trust: TrustRules): RuledImport {
@@ -17,7 +18,8 @@ export function ruledImport(repo: RepoId, plan: PlannedImport, trust: TrustRules
   const typed = onDemand === true ? (asked ?? answered) : undefined
   const claimed = [answered, asked, annotations['svc.hf.repo']]
   const rule = trust.ruleFor({ typed: [typed ?? formatRepoId(repo)], claimed })
-  return { ...withSignature(plan, rule), rule }
+  const inspection = trust.inspectionFor({ typed: [typed ?? formatRepoId(repo)], claimed })
+  return { ...withSignature(plan, rule), rule, inspection }
 }
 
 /** A rule needs the signature and all companions, whatever the selection, also for imports that a mirror's client caused. */

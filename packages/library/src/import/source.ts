@@ -27,6 +27,14 @@ export interface Reuse {
   took(bytes: number): void
 }
 
+/** Where a remote file is fetched into: its partial blob, or a range of one. */
+export interface FetchTarget
+  extends Pick<PartialBlob, 'sizeBytes' | 'ranges' | 'write' | 'unmark' | 'read' | 'markWritten'> {
+  /** Threads may write through it, if there is one. */
+  readonly fd?: number | undefined
+  readonly writeGate?: Int32Array | undefined
+}
+
 export interface FetchContext {
   readonly signal: AbortSignal
   /** Called with the number of bytes of this file that are there, whenever it changes noticeably. */
@@ -58,6 +66,8 @@ interface SourceFileFacts {
   readonly attachments?: readonly HashAttachment[]
   /** Random access before the import, for the few bytes that tell a role or a quant. Unverified: the bytes must say the same later. */
   readonly peek?: (signal: AbortSignal) => ReadAt
+  /** The files of the source that it is joined of, in their order (spec rec.31). */
+  readonly joinedOf?: readonly string[]
   /** The final check of the bytes; throwing refuses them (wrong bytes, fetched once more if remote). */
   readonly accept?: (result: HashResult) => void | Promise<void>
 }
@@ -78,7 +88,7 @@ export interface RemoteFile extends SourceFileFacts {
    * Fetches what `into.ranges()` lacks, and returns when nothing is missing. The source handles retries of the
    * transport; the pipeline verifies the bytes, and calls `fetch` once more with an empty partial if they were wrong.
    */
-  fetch(into: PartialBlob, context: FetchContext): Promise<void>
+  fetch(into: FetchTarget, context: FetchContext): Promise<void>
 }
 
 export type SourceFile = FileHere | RemoteFile

@@ -56,6 +56,7 @@ export function importRoutes(deps: ImportRoutesDeps) {
     adoptPlan: defineRoute(ROUTES.adoptPlan, ({ body }) => local.planAdopt(body)),
     hubAccount: defineRoute(ROUTES.hubAccount, ({ body }) => (hub ?? noHub()).account(body)),
     importHfPlan: defineRoute(ROUTES.importHfPlan, ({ body }) => (hub ?? noHub()).plan(body)),
+    inspectHf: defineRoute(ROUTES.inspectHf, ({ body }) => (hub ?? noHub()).inspect(body)),
     outdated: defineRoute(ROUTES.outdated, ({ body }) => (hub ?? noHub()).outdated(body)),
     catalogSearch: defineRoute(ROUTES.catalogSearch, ({ query }) =>
       (catalog ?? catalogIsOff()).search(query.q, query.names === undefined ? undefined : 'normalized')

@@ -2,6 +2,8 @@ import type {
   HubAccountBody,
   ImportHfBody,
   ImportHfPlanBody,
+  InspectHfBody,
+  Inspection,
   Job,
   OutdatedBody,
   SearchQuery
@@ -22,6 +24,7 @@ import { probeAccess } from './access-probe.ts'
 import { type ConfirmDeps, confirmUnknown, createConfirmation } from './confirm.ts'
 import { HubCopies } from './copies.ts'
 import { hubFailure } from './errors.ts'
+import { inspectHub } from './inspect.ts'
 import { OlderVersions } from './older.ts'
 import { throwWithBranches } from './other-branches.ts'
 import { checkOutdated, type OutdatedDeps } from './outdated.ts'
@@ -146,6 +149,13 @@ export function createHubImports(context: HubDeps, more: Pick<HubOptions, 'limit
     }
   }
 
+  const inspected = async (body: InspectHfBody, signal: AbortSignal): Promise<Inspection> => {
+    hubTarget({ ...body, as: 'inspected/model' })
+    const signed = await owners.now()
+    const { commit, files } = await list(signed, body, signal)
+    return { commit, ...(await inspectHub(signed.hub, files, { offload: context.offload, signal })) }
+  }
+
   const outdated = (body: OutdatedBody): Promise<Job> => checkOutdated(body, { ...context, owners, sourceOf })
   const checks: Timer[] = []
 
@@ -184,6 +194,7 @@ export function createHubImports(context: HubDeps, more: Pick<HubOptions, 'limit
         )
       })
     },
+    inspect: (body: InspectHfBody) => answered((signal) => inspected(body, signal)),
     account: ({ token }: HubAccountBody) =>
       answered((signal) => owners.account(token, { signal, tries: 2, maxRateWaitMs: MAX_ACCOUNT_WAIT_MS })),
     search: (query: SearchQuery) => answered(async () => search(query, await owners.now())),

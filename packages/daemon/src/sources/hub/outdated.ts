@@ -179,7 +179,12 @@ class OutdatedCheck {
     const source = sourceOf(signed, listing.repoId, listing)
     try {
       const plan = await planSelected(source, importSelectionOf(upgrade), offload, this.#job.signal)
-      const names = new Map(plan.listed.map((name) => [upstreamName(plan.source.origin, name), name]))
+      const names = new Map(
+        plan.listed.flatMap((name) => {
+          const file = plan.files.get(name)!
+          return (file.joinedOf ?? [upstreamName(plan.source.origin, name)]).map((path) => [path, name] as const)
+        })
+      )
       const isOfIt = ({ path }: HubFile): boolean => {
         const name = names.get(path) ?? path
         return (plan.recognition.uses.get(name)?.use ?? 'skip') !== 'skip' || plan.companions.files.has(name)

@@ -32,6 +32,7 @@ import {
 } from '@svc/library/parts'
 import { digestFromHex, type Sha256Digest } from '@svc/ref'
 import { DaemonError } from '../../errors.ts'
+import { marksOf } from './inspect.ts'
 import { HeaderTooLarge, windowOf } from './window.ts'
 
 type PlannedHubFile = ImportPlan['files'][number]
@@ -64,7 +65,9 @@ export async function planHub(
   requireImportable(planned.recognition)
   const hubFiles = new Map(listing.files.map((file) => [file.path, file]))
   const upstream = new Map(planned.listed.map((name) => [name, upstreamName(planned.source.origin, name)]))
-  const files = new Map([...upstream].map(([name, path]) => [name, hubFiles.get(path)!]))
+  const files = new Map(
+    [...upstream].map(([name, path]) => [name, hubFiles.get(path) ?? joinedFile(name, planned, hubFiles)])
+  )
   const facts = await readFacts(hub, planned, files, offload)
   const plan = planArtifacts(planned.recognition, facts)
   const present = new Set<string>()
@@ -88,6 +91,8 @@ export async function planHub(
     facts.config?.upstream,
     contextTokens
   )
+  const marks = await marksOf(listing.repoId, rows, facts.config?.upstream)
+  const said = plan.warnings.map(({ message }) => message)
   const license = plan.artifacts[0]?.annotations['svc.license'] ?? listing.license
   return {
     repo: listing.repoId,
@@ -99,17 +104,21 @@ export async function planHub(
     artifacts: plan.artifacts.map(({ quant, entries }) => ({
       quant,
       ...publishedAs(quant, entries, upstream),
-      files: entries.length,
-      bytes: sum(entries),
-      bytesPresent: sum(entries.filter(({ name }) => present.has(name))),
-      ...(memory !== undefined && { weightsBytes: sum(entries.filter(isLoaded)) })
+      ...countsOf(entries, present, memory !== undefined)
     })),
     ...(license !== undefined && { license }),
     ...(listing.gated && { gated: true }),
     ...(listing.private && { private: true }),
     ...(memory !== undefined && { memory }),
-    warnings: [...source.warnings, ...plan.warnings.map(({ message }) => message), ...doubts, ...facts.openQuestions]
+    warnings: [...source.warnings, ...said, ...doubts, ...facts.openQuestions, ...marks]
   }
+}
+
+/** A file that is joined of pieces; its start is that of the first. */
+function joinedFile(name: string, { files }: PlannedImport, listed: ReadonlyMap<string, HubFile>): HubFile {
+  const file = files.get(name)!
+  const [first] = file.joinedOf ?? []
+  return { ...listed.get(first!)!, sizeBytes: file.sizeBytes }
 }
 
 /** What the publisher calls an artifact, where its quant does not tell which of the files it is. */
@@ -125,6 +134,13 @@ function publishedAs(
 
 const sum = (entries: readonly { readonly sizeBytes: number }[]): number =>
   entries.reduce((bytes, { sizeBytes }) => bytes + sizeBytes, 0)
+
+const countsOf = (entries: ArtifactPlan['entries'], present: ReadonlySet<string>, withWeights: boolean) => ({
+  files: entries.length,
+  bytes: sum(entries),
+  bytesPresent: sum(entries.filter(({ name }) => present.has(name))),
+  ...(withWeights && { weightsBytes: sum(entries.filter(isLoaded)) })
+})
 
 /** Whether a running model has it in memory. */
 const isLoaded = (entry: ArtifactPlan['entries'][number]): boolean =>

@@ -1,9 +1,8 @@
 import { hash } from 'node:crypto'
-import type { PartialBlob } from '@svc/cas'
 import type { DownloadOptions, Hub, HubFile, HubListing, HubSink, OlderVersion, RetryWait } from '@svc/hub'
 import type { Clock } from '@svc/internal-clock'
 import { Lazy } from '@svc/internal-concurrency'
-import type { FetchContext, ImportSource, RemoteFile, Reuse } from '@svc/library/parts'
+import type { FetchContext, FetchTarget, ImportSource, RemoteFile, Reuse } from '@svc/library/parts'
 import type { Sha256Digest } from '@svc/ref'
 import { LRUCache } from 'lru-cache'
 import { DaemonError } from '../../errors.ts'
@@ -151,23 +150,24 @@ const anew = (file: HubFile, sha256: Sha256Digest, strangers: StrangerBytes): Pa
 })
 
 /** A partial blob as a sink for the hub client, which writes from threads through its descriptor if there is one. */
-function sinkOf(partial: PartialBlob): HubSink {
+function sinkOf(partial: FetchTarget): HubSink {
   const { sizeBytes, fd, writeGate } = partial
   return {
     sizeBytes,
     ranges: () => partial.ranges(),
     write: (offset, bytes) => partial.write(offset, bytes),
     unmark: (start, end) => partial.unmark(start, end),
-    ...(fd !== undefined && {
-      direct: { fd, writeGate, markWritten: (start, end) => void partial.markWritten(start, end) }
-    })
+    ...(fd !== undefined &&
+      writeGate !== undefined && {
+        direct: { fd, writeGate, markWritten: (start, end) => void partial.markWritten(start, end) }
+      })
   }
 }
 
 async function fetchFile(
   hub: Hub,
   file: HubFile,
-  into: PartialBlob,
+  into: FetchTarget,
   context: FetchContext,
   options: FileOptions
 ): Promise<void> {

@@ -3,6 +3,8 @@ import type {
   ConfigFacts,
   GgufWalk,
   HeaderSummary,
+  HeadFindings,
+  Inspection,
   LicenceFact,
   ListedFile,
   NamesRead,
@@ -17,6 +19,14 @@ export interface HeaderRead {
   readonly sizeBytes: number
   /** The blob's file. */
   readonly path: string
+}
+
+/** A file that is read directly from a blob's file, or a range of it. */
+export interface InspectedFile {
+  readonly name: string
+  readonly path: string
+  readonly offset: number
+  readonly sizeBytes: number
 }
 
 export interface PlanRequest {
@@ -49,6 +59,10 @@ export interface OffloadTasks {
     request: Pick<HeaderRead, 'name' | 'what' | 'sizeBytes'> & { readonly fd: number }
     response: HeaderSummary
   }
+  /** What files run code when they are loaded, or are malformed. */
+  inspect: { request: { readonly files: readonly InspectedFile[] }; response: Inspection }
+  /** The check of the start of a GGUF. */
+  inspectHead: { request: { readonly head: Uint8Array; readonly sizeBytes: number }; response: HeadFindings }
   /** Over the start of a GGUF. */
   walk: { request: { readonly head: Uint8Array; readonly sizeBytes: number }; response: GgufWalk }
   config: { request: Uint8Array; response: ConfigFacts }

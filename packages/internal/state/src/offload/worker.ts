@@ -5,8 +5,12 @@ import {
   ggufDefect,
   ggufFacts,
   type HeaderSummary,
+  type Inspection,
+  inspectFiles,
+  inspectGgufHead,
   type PlannedArtifacts,
   planArtifacts,
+  type ReadAt,
   readConfig,
   readHeader,
   recognize,
@@ -16,7 +20,7 @@ import { RECOGNITION_NICE, serveCalls, yieldToOthers } from '@svc/internal-worke
 import { ancestorLayer, pieceLayerOfSubtrees, rootOfPieceLayer, rootOfSubtrees, SUBTREE_LEVEL } from '@svc/metainfo'
 import { readAtOf } from '../read-at.ts'
 import { offloadErrors } from './pool.ts'
-import type { HeaderRead, OffloadTasks, PlanRequest } from './task.ts'
+import type { HeaderRead, InspectedFile, OffloadTasks, PlanRequest } from './task.ts'
 
 async function headerOf(header: HeaderRead): Promise<HeaderSummary> {
   const fd = openSync(header.path, constants.O_RDONLY | constants.O_NOFOLLOW)
@@ -25,6 +29,22 @@ async function headerOf(header: HeaderRead): Promise<HeaderSummary> {
   } finally {
     closeSync(fd)
   }
+}
+
+async function inspect({ files }: OffloadTasks['inspect']['request']): Promise<Inspection> {
+  const byName = new Map(files.map((file) => [file.name, file]))
+  const readerOf =
+    ({ path, offset: start, sizeBytes }: InspectedFile): ReadAt =>
+    async (offset, lengthBytes) => {
+      const fd = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW)
+      try {
+        const left = Math.max(0, Math.min(lengthBytes, sizeBytes - offset))
+        return await readAtOf(fd, start + sizeBytes)(start + offset, left)
+      } finally {
+        closeSync(fd)
+      }
+    }
+  return inspectFiles(files, (name) => readerOf(byName.get(name)!))
 }
 
 async function plan(task: PlanRequest): Promise<PlannedArtifacts> {
@@ -59,6 +79,8 @@ serveCalls<OffloadTasks>(
     recognize: ({ listing, names }) => recognize(listing, names),
     plan,
     header: ({ fd, ...read }) => readHeader(read, readAtOf(fd, read.sizeBytes)),
+    inspect,
+    inspectHead: ({ head, sizeBytes }) => inspectGgufHead(head, sizeBytes),
     walk: ({ head, sizeBytes }) => walkGgufHead(head, sizeBytes),
     config: readConfig,
     cache
