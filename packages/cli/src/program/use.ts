@@ -1,6 +1,6 @@
+import { COMFYUI_USES } from '@svc/view'
 import { Option } from 'commander'
-import { COMFYUI_USES } from '../models/comfyui.ts'
-import type { CommandTools } from './tools.ts'
+import { type CommandTools, list } from './tools.ts'
 
 export function addUseCommands({ add, run }: CommandTools): void {
   add('path <ref>', 'print the path to load: the GGUF, its first shard, or the folder')
@@ -8,7 +8,10 @@ export function addUseCommands({ add, run }: CommandTools): void {
     .option('--all', 'print every part of a split GGUF')
     .option('--blob', "print the blob's path in the store, without a file name")
     .action(run('path', 'path'))
-  add('view [ref] [dir]', 'lay a model out in a folder, under its real file names; without REF: list the views')
+  const views = add(
+    'view [ref] [dir]',
+    'lay a model out in a folder, under its real file names; without REF: list the views'
+  )
     .addOption(
       new Option('--layout <layout>', 'files, or a hub cache for HF_HUB_CACHE')
         .choices(['files', 'hf'])
@@ -38,6 +41,9 @@ export function addUseCommands({ add, run }: CommandTools): void {
       ])
     )
     .action(run('view', 'view'))
+  add('add <layout> [dir]', "let a tool's own folder follow this store: hf, llama, lmstudio, comfyui or ollama", views)
+    .option('--match <glob>', 'only these models, as in "acme/*:q4_k_m"; repeatable', list)
+    .action(run('standing', 'addStanding'))
   add('exec <ref> <command...>', 'run a command with a model, and protect the model from removal until it exits')
     .passThroughOptions()
     .action(run('exec', 'exec'))
