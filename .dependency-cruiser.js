@@ -87,6 +87,7 @@ const roomRules = (room, heading) =>
 const readRules = [
   ...packageRules,
   ...bundlingRules,
+  ...roomRules('library', 'The library'),
   ...roomRules('daemon', 'The daemon'),
   ...roomRules('swarm', 'The engine')
 ]
@@ -103,20 +104,25 @@ export default {
       to: { path: '^packages/(daemon|cli)/' }
     },
     {
-      name: 'library-knows-no-daemon',
-      comment: 'What works in any process knows no configuration, job, HTTP, command line or error of the daemon',
+      name: 'state-through-library',
+      comment: 'Two copies of it would not know each other’s errors: others take its parts from @svc/library/parts',
       severity: 'error',
-      from: {
-        path: '^packages/daemon/src/(library|import|operations|offload|embedded|sources/local)/',
-        pathNot: 'sources/local/local-imports'
-      },
-      to: {
-        path: [
-          '^packages/daemon/src/(errors|advice|log|flags|import-fields|store-opening)[.]ts$',
-          '^packages/daemon/src/(config|jobs|http|api|socket|commands)/',
-          '/node_modules/(pino|commander)/'
-        ]
-      }
+      from: { path: '/src/', pathNot: '^packages/(library|internal/state)/' },
+      to: { path: '^packages/internal/state/' }
+    },
+    {
+      name: 'direction-state',
+      comment: 'The state of a store lies below everything that works with it',
+      severity: 'error',
+      from: { path: '^packages/internal/state/src/' },
+      to: { path: '^packages/', pathNot: `^packages/(internal|${PACKAGES.library.join('|')})/` }
+    },
+    {
+      name: 'library-knows-no-daemon',
+      comment: 'What works in any process knows no log or command line of a program',
+      severity: 'error',
+      from: { path: '^packages/(library|internal/state)/src/' },
+      to: { path: '/node_modules/(pino|commander|smol-toml|typebox|undici|webtorrent)/' }
     },
     {
       name: 'page-takes-types',

@@ -11,7 +11,7 @@ const own = threads as typeof threads & { [patched]?: true }
 /** `packages/NAME/src/…/x-worker.ts` is built as `packages/NAME/dist/x-worker.js`. */
 function builtOf(file: string | URL): string | undefined {
   const path = file instanceof URL ? fileURLToPath(file) : file
-  const [, folder, name] = /^(.*\/packages\/[^/]+)\/src\/(?:.*\/)?([^/]+)\.ts$/.exec(path) ?? []
+  const [, folder, name] = /^(.*\/packages\/(?:internal\/)?[^/]+)\/src\/(?:.*\/)?([^/]+)\.ts$/.exec(path) ?? []
   const built = `${folder}/dist/${name}.js`
   return folder !== undefined && existsSync(built) ? built : undefined
 }

@@ -1,11 +1,12 @@
-// A command that is typed while the daemon starts, through the programs. Needs `dist`, so `pnpm build` comes first.
+// Commands that are typed while the daemon starts, or before, through the programs. Needs `dist`, so `pnpm build` comes first.
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, onTestFinished, test } from 'vitest'
+import { makeModelFolder } from '../packages/testkit/src/models.ts'
 
 const bin = fileURLToPath(new URL('../bin', import.meta.url))
 
@@ -64,3 +65,97 @@ test.skipIf(process.platform !== 'linux')(
     expect(ran.stderr).toContain('no daemon answers')
   }
 )
+
+/** Somebody whose first command finds no daemon. */
+function newcomer(): { readonly home: string; svc(args: readonly string[], env?: NodeJS.ProcessEnv): Promise<Ran> } {
+  const home = mkdtempSync(join(tmpdir(), 'svc-new-'))
+  mkdirSync(join(home, '.config/svc'), { recursive: true })
+  mkdirSync(join(home, 'run'), { mode: 0o700 })
+  writeFileSync(join(home, '.config/svc/config.toml'), '[swarm]\nenabled = false\n')
+  const plain = { PATH: process.env.PATH, HOME: home, XDG_RUNTIME_DIR: join(home, 'run') }
+  const svc = async (args: readonly string[], env: NodeJS.ProcessEnv = {}): Promise<Ran> => {
+    const child = spawn(join(bin, 'svc'), args, {
+      cwd: home,
+      env: { ...plain, ...env },
+      stdio: ['ignore', 'pipe', 'pipe']
+    })
+    let [stdout, stderr] = ['', '']
+    child.stdout.setEncoding('utf8').on('data', (text: string) => (stdout += text))
+    child.stderr.setEncoding('utf8').on('data', (text: string) => (stderr += text))
+    const [code] = await once(child, 'close')
+    return { code, stdout, stderr }
+  }
+  onTestFinished(async () => {
+    await svc(['stop'])
+    rmSync(home, { recursive: true, force: true })
+  })
+  return { home, svc }
+}
+
+interface Ran {
+  readonly code: number | null
+  readonly stdout: string
+  readonly stderr: string
+}
+
+const pidIn = ({ stdout, stderr }: Ran): number => Number(/pid (\d+)/.exec(stdout + stderr)?.[1])
+
+test('the first command starts the daemon and says so once; svc stop ends it', { timeout: 120_000 }, async () => {
+  const { home, svc } = newcomer()
+  expect(await svc(['stop'])).toMatchObject({ code: 0, stdout: 'no daemon is running\n' })
+  expect(await svc(['ls'], { SVC_AUTOSTART: '0' })).toMatchObject({ code: 4, stdout: '' })
+  const named = join(home, 'named.sock')
+  for (const ran of [await svc(['ls'], { SVC_SOCKET: named }), await svc(['ls', '--socket', named])])
+    expect(ran).toMatchObject({ code: 4, stdout: '' })
+
+  const first = await svc(['ls', '--format', 'ids'])
+  const log = join(home, '.local/state/svc/svcd.log')
+  expect(first).toMatchObject({ code: 0, stdout: '' })
+  expect(first.stderr).toMatch(new RegExp(`^started the daemon svcd \\(pid \\d+, log ${log}\\); svc stop ends it\\n`))
+  expect(readFileSync(log, 'utf8')).toContain('listening')
+  const again = await svc(['ls', '--format', 'ids'])
+  expect(again.stderr).not.toContain('started')
+  const started = await svc(['start', '--json'])
+  expect(JSON.parse(started.stdout)).toEqual({ pid: pidIn(first), started: false })
+
+  const restarted = await svc(['restart'])
+  expect(restarted).toMatchObject({ code: 0 })
+  expect(pidIn(restarted)).not.toBe(pidIn(first))
+  const stopped = await svc(['stop'])
+  expect(stopped).toMatchObject({ code: 0, stdout: `stopped the daemon svcd (pid ${pidIn(restarted)})\n` })
+  expect(await svc(['stop', 'acme/tiny'])).toMatchObject({ code: 2, stdout: '' })
+})
+
+test('commands at once start one daemon', { timeout: 120_000 }, async () => {
+  const { svc } = newcomer()
+  const ran = await Promise.all([1, 2, 3, 4].map(() => svc(['status'])))
+  expect(ran.map(({ code }) => code)).toEqual([0, 0, 0, 0])
+  expect(new Set(ran.map(({ stdout }) => /pid (\d+)/.exec(stdout)?.[1])).size).toBe(1)
+  expect(ran.filter(({ stderr }) => stderr.includes('started the daemon'))).toHaveLength(1)
+})
+
+test('a daemon that cannot start says why, without its log', { timeout: 120_000 }, async () => {
+  const { home, svc } = newcomer()
+  writeFileSync(join(home, '.config/svc/config.toml'), 'nonsense\n')
+  const ran = await svc(['ls'])
+  expect(ran).toMatchObject({ code: 4, stdout: '' })
+  expect(ran.stderr).toMatch(/^svc: the daemon did not start: .*config\.toml:1/)
+  // what an earlier start said is not repeated
+  writeFileSync(join(home, '.config/svc/config.toml'), '[swarm]\nenabled = false\n')
+  expect(await svc(['ls'])).toMatchObject({ code: 0 })
+})
+
+test('with --in-process the daemon ends with the command', { timeout: 120_000 }, async () => {
+  const { home, svc } = newcomer()
+  makeModelFolder(join(home, 'tiny'), { ggufs: { q8_0: 'Q8_0' } })
+  const imported = await svc(['--in-process', 'import', 'local', 'tiny', '--as', 'me/tiny', '--quiet'])
+  expect(imported).toMatchObject({ code: 0, stderr: '' })
+  expect(await svc(['path', 'me/none:q8_0', '--in-process'])).toMatchObject({ code: 3 })
+  const { stdout: path } = await svc(['path', 'me/tiny:q8_0', '--in-process'])
+  expect(readFileSync(path.trim()).subarray(0, 4).toString()).toBe('GGUF')
+  expect(await svc(['stop'])).toMatchObject({ stdout: 'no daemon is running\n' })
+  // one that runs is used, and stays
+  const { stdout: status } = await svc(['start'])
+  expect((await svc(['status', '--in-process'])).stdout).toContain(`pid ${/pid (\d+)/.exec(status)![1]}`)
+  expect(await svc(['stop'])).toMatchObject({ code: 0 })
+})

@@ -13,9 +13,9 @@ import {
 } from '@svc/manifest'
 import { leafLayer, piecesRoot } from '@svc/metainfo'
 import { digestFromBytes, type Sha256Digest } from '@svc/ref'
-import { Artifacts } from '../../packages/daemon/src/library/artifacts.ts'
-import { ReplacedFiles, STATE_FOLDERS } from '../../packages/daemon/src/library/replace.ts'
-import { Repos } from '../../packages/daemon/src/library/repos.ts'
+import { Artifacts } from '../../packages/internal/state/src/artifacts.ts'
+import { ReplacedFiles, STATE_FOLDERS } from '../../packages/internal/state/src/replace.ts'
+import { Repos } from '../../packages/internal/state/src/repos.ts'
 
 const WEIGHTS_BYTES = 64 << 10
 const AT_ONCE = 64

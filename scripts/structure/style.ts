@@ -18,8 +18,8 @@ const ISE = new RegExp(
   `(?:${STEMS.map(anyCase).join('|')})is(?=(?:${ENDS.join('|')})(?![a-z]))|(?:${STEMS.join('|').toUpperCase()})IS(?=(?:${ENDS.join('|').toUpperCase()})(?![A-Z]))`,
   'g'
 )
-/** A reason in plans and in the vectors, which clients read. */
-const WIRE = /(['"`])unrecognised\1/g
+/** A reason in plans and in the vectors, and a field of requests, which clients read. */
+const WIRE = /(['"`])unrecognised\1|\brecognise\b/g
 /** Others wrote these, or they are values of the contract. */
 const NOT_OURS = /^vectors\/.*\.json$|\/licence-texts\.ts$|\/CHANGELOG\.md$|^scripts\/structure\/style\.ts$/
 

@@ -42,7 +42,12 @@ const sound: Files = {
   'packages/daemon/src/index.ts': `export { serve } from './app/serve.ts'\n`,
   'packages/daemon/src/app/serve.ts': `import { route } from '../api/route.ts'\nexport const serve = route\n`,
   'packages/daemon/src/api/route.ts': `import { x } from '@svc/cas'\nexport const route = x\n`,
-  'packages/daemon/src/library/models.ts': `export const models = 1\n`,
+  'packages/internal/state/package.json': manifest('internal-state'),
+  'packages/internal/state/src/index.ts': `export const models = 1\n`,
+  'packages/library/package.json': manifest('library', { '@svc/internal-state': '1' }),
+  'packages/library/src/index.ts': `export { open } from './embedded/open.ts'\nexport { models } from '@svc/internal-state'\n`,
+  'packages/library/src/embedded/open.ts': `import { bring } from '../import/bring.ts'\nexport const open = bring\n`,
+  'packages/library/src/import/bring.ts': `export const bring = 1\n`,
   'packages/daemon/test/serve.test.ts': `import { kit } from '@svc/testkit'\nimport { serve } from '../src/app/serve.ts'\nexport const y = [kit, serve]\n`
 }
 
@@ -54,7 +59,7 @@ async function violations(change: Files): Promise<string[]> {
 
 test('each package has a rule, and each room of the daemon and of the engine', () => {
   const names = options.ruleSet?.forbidden?.map(({ name }) => name) ?? []
-  const folders = ['daemon', 'swarm'].flatMap((room) =>
+  const folders = ['daemon', 'library', 'swarm'].flatMap((room) =>
     readdirSync(new URL(`../../packages/${room}/src`, import.meta.url), { withFileTypes: true })
       .filter((entry) => entry.isDirectory())
       .map(({ name }) => `${room}-${name}`)
@@ -70,12 +75,32 @@ test('a sound house has no violations', async () => {
 
 const broken: [name: string, change: Files, found: string[]][] = [
   [
-    'the library throws an error of the daemon',
+    'the library writes the log of a program',
     {
-      'packages/daemon/src/errors.ts': `export const wrong = 1\n`,
-      'packages/daemon/src/library/models.ts': `import { wrong } from '../errors.ts'\nexport const models = wrong\n`
+      'packages/library/package.json': manifest('library', { '@svc/internal-state': '1', pino: '1' }),
+      'packages/library/node_modules/pino/package.json': { name: 'pino', main: 'index.js' },
+      'packages/library/node_modules/pino/index.js': 'module.exports = 1\n',
+      'packages/library/src/import/bring.ts': `import pino from 'pino'\nexport const bring = pino\n`
     },
-    ['library-knows-no-daemon: packages/daemon/src/library/models.ts → packages/daemon/src/errors.ts']
+    ['library-knows-no-daemon: packages/library/src/import/bring.ts → packages/library/node_modules/pino/index.js']
+  ],
+  [
+    'the daemon has the state of a store without the library',
+    {
+      'packages/daemon/package.json': manifest('daemon', { '@svc/cas': '1', '@svc/internal-state': '1' }),
+      'packages/daemon/src/api/route.ts': `import { models } from '@svc/internal-state'\nexport const route = models\n`
+    },
+    ['state-through-library: packages/daemon/src/api/route.ts → packages/internal/state/src/index.ts']
+  ],
+  [
+    'the state of a store imports what works with it',
+    {
+      'packages/internal/state/package.json': manifest('internal-state', { '@svc/oci': '1' }),
+      'packages/oci/package.json': manifest('oci'),
+      'packages/oci/src/index.ts': `export const pull = 1\n`,
+      'packages/internal/state/src/index.ts': `import { pull } from '@svc/oci'\nexport const models = pull\n`
+    },
+    ['direction-state: packages/internal/state/src/index.ts → packages/oci/src/index.ts']
   ],
   [
     'the page takes code of the client',
@@ -109,12 +134,9 @@ const broken: [name: string, change: Files, found: string[]][] = [
   [
     'a room of the daemon imports against the direction',
     {
-      'packages/daemon/src/library/models.ts': `import type { route } from '../api/route.ts'\nexport type X = typeof route\n`
+      'packages/daemon/src/http/server.ts': `import type { route } from '../api/route.ts'\nexport type X = typeof route\n`
     },
-    [
-      'daemon-library: packages/daemon/src/library/models.ts → packages/daemon/src/api/route.ts',
-      'library-knows-no-daemon: packages/daemon/src/library/models.ts → packages/daemon/src/api/route.ts'
-    ]
+    ['daemon-http: packages/daemon/src/http/server.ts → packages/daemon/src/api/route.ts']
   ],
   [
     'a room of the engine imports against the direction',

@@ -4,13 +4,15 @@ set -E -o pipefail
 place=start
 daemon=
 trap 'echo "$place: $BASH_COMMAND" >&3' ERR
+# daemons that commands started are no children of this shell
+trap 'for home in "$SCRATCH"/home*; do HOME=$home XDG_RUNTIME_DIR=$home/run svc stop || :; done' EXIT
 
 at() {
   place=$1
   echo "== $1" | tee -a /dev/stderr
 }
 
-# A machine of its own: home, socket, store. Daemons of the machines before go on running, as they would.
+# A machine of its own: home, socket, store; its first command starts the daemon. Daemons of the machines before go on running, as they would.
 machine() {
   export HOME=$SCRATCH/$1
   export XDG_RUNTIME_DIR=$HOME/run PATH=$STAND_INS:$CHECKOUT/bin:/usr/local/bin:/usr/bin:/bin

@@ -19,13 +19,8 @@ export interface PageRun {
 const isShell = ({ language }: Block): boolean => ['sh', 'bash', 'console', 'shell'].includes(language)
 /** A daemon without `&` takes the terminal; `--check` and `tag` end by themselves. */
 const FOREGROUND = /^(?:bin\/)?svcd(?: --(?:root|config|socket) \S+)*(?= *(?:#.*)?$)/gm
-const STARTS_DAEMON =
-  /^(?:bin\/)?svcd(?: --(?:root|config|socket) \S+)*(?: &)?(?= *(?:#.*)?$)|service install\b|(?:enable --now|start) svcd\.socket/m
 
-/**
- * Runs the shell blocks of a page in their order, in one bash with a home folder and a daemon of its own (started for the page where no
- * block of that machine starts one).
- */
+/** Runs the shell blocks of a page in their order, in one bash with a home folder, and a daemon that the first command starts. */
 export async function runPage(page: string, root: string, scratch: string, world: World): Promise<PageRun> {
   const folder = join(scratch, page.replace(/\W/g, '-'))
   const shell = blocksOf(readFileSync(join(root, page), 'utf8')).filter(isShell)
@@ -46,10 +41,8 @@ export async function runPage(page: string, root: string, scratch: string, world
   const script = machines.flatMap((blocks, i) => {
     const home = `home${i}`
     makeHome(join(folder, home), root, world)
-    const starts = blocks.some(({ code }) => STARTS_DAEMON.test(code))
     return [
       `machine ${home}`,
-      ...(starts ? [] : ['foreground svcd']),
       ...blocks.flatMap((block) => [
         `at ${place(block)}`,
         ...block.given,

@@ -1,5 +1,6 @@
 export { quantOfConfig, readConfig } from './config.ts'
 export { ClassifyError, type ClassifyErrorCode, type ClassifyErrorDetails } from './errors.ts'
+export { type FileFormat, formatsIn } from './file-formats.ts'
 export { DEFAULT_FORM } from './forms.ts'
 export { type GgufFacts, ggufFacts, readGgufHead } from './gguf.ts'
 export {
@@ -18,6 +19,8 @@ export { type CacheShape, cacheNeed, configCache, ggufCache } from './memory.ts'
 export { checkNames, type NameProblem, nameProblem } from './names.ts'
 export { namesHere } from './names-by-header.ts'
 export { headsToRead, normalizedName, normalizedNames } from './normalize.ts'
+export { goesWithAny, refusePickles } from './opaque.ts'
+export { isPickle, isPickleByName, mayBePickle, PICKLE_START_BYTES } from './pickles.ts'
 export { damagedWeights, planArtifacts, safetensorsQuant, warningsOfNames } from './plan.ts'
 export { configQuant, dtypeQuant, ggufQuant, normalizedQuant, RAW } from './quant.ts'
 export { GGUF_HEAD_BYTES, MAX_CONFIG_BYTES, MAX_LICENCE_BYTES, requiredReads } from './reads.ts'
@@ -61,6 +64,7 @@ export type {
   ManifestEntry,
   ModelConfigFacts,
   NamesRead,
+  OpaqueSummary,
   PlannedArtifacts,
   ReadAt,
   ReadKind,

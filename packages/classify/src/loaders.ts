@@ -3,6 +3,7 @@ import { globTest } from './globs.ts'
 import { baseOf } from './names.ts'
 import { namesHere } from './names-by-header.ts'
 import { normalizedName } from './normalize.ts'
+import { goesWithAny } from './opaque.ts'
 import { recognize } from './recognize.ts'
 import { type AuxSelection, chosenOf } from './selection.ts'
 import { shardOf } from './shards.ts'
@@ -57,6 +58,9 @@ export interface OwnersChoice {
   /** Globs. */
   readonly files?: readonly string[]
   readonly aux?: Exclude<AuxSelection, 'all'>
+  /** Every file as it is (spec rec.32). */
+  readonly recognise?: 'opaque'
+  readonly allowPickle?: true
 }
 
 /** A folder, and what was signed of its model. */
@@ -86,7 +90,7 @@ export function leftOutTest(folder: SignedFolder): (path: string) => boolean {
   let notChosen: ReadonlySet<string> | undefined
   return (path) => {
     const { is } = outcomeOf(path)
-    if (is === 'weights' || is === 'aux') {
+    if (is === 'weights' || is === 'aux' || folder.choice?.recognise === 'opaque') {
       notChosen ??= notChosenOf(folder, nameHere)
       return notChosen.has(path) && !begun.has(groupOf(path) ?? '')
     }
@@ -101,6 +105,10 @@ function notChosenOf(
   nameHere: (path: string) => string
 ): ReadonlySet<string> {
   const isHere = new Set(here)
+  if (choice.recognise === 'opaque') {
+    const isChosen = globTest(choice.files ?? ['**'], choice.names === 'normalized')
+    return new Set(signed.filter((path) => !isChosen(path) && !goesWithAny(path)))
+  }
   const isNormalized =
     choice.names === 'normalized' || signed.some((path) => !isHere.has(path) && isHere.has(nameHere(path)))
   const names = new Map(signed.map((path) => [path, isNormalized ? nameHere(path) : path]))

@@ -6,6 +6,7 @@ import { DEFAULT_FORM } from './forms.ts'
 import { licenceAnnotations } from './licence.ts'
 import { folderOf } from './names.ts'
 import { normalizedName } from './normalize.ts'
+import { opaqueArtifact } from './opaque.ts'
 import { dtypeQuant, ggufModelName, normalizedQuant, RAW } from './quant.ts'
 import { requireImportable } from './recognize.ts'
 import { formQuant, isWeights, memberQuants, some } from './selection.ts'
@@ -33,6 +34,7 @@ import type {
  */
 export function planArtifacts(recognition: Recognition, facts: Facts): PlannedArtifacts {
   requireImportable(recognition)
+  if (recognition.names === 'opaque') return opaqueArtifact(recognition, facts)
   const config = recognition.config && (facts.config ?? failMissing(recognition.config.name))
   const weights = recognition.entries.filter(isWeights)
   const shared = recognition.entries.filter((entry) => !isWeights(entry))
@@ -216,7 +218,7 @@ function headerWarnings(name: string, header: HeaderSummary): Warning[] {
       }
     ]
   }
-  if (header.format === 'safetensors') return []
+  if (header.format !== 'gguf') return []
   const warnings: Warning[] = []
   if (header.defect !== undefined) warnings.push(damagedWeights(name, header.defect))
   if (header.type !== undefined && header.type !== 'model')

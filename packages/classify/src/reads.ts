@@ -1,3 +1,4 @@
+import { PICKLE_START_BYTES } from './pickles.ts'
 import type { ListedFile, ReadKind, Recognition, RequiredRead } from './types.ts'
 
 /** The longest `config.json` that is read (spec doc.9: the model config, which keeps it, is at most 1 MiB). */
@@ -10,6 +11,7 @@ export const MAX_SAFETENSORS_HEADER_BYTES = 100_000_000
 export const GGUF_HEAD_BYTES = 1024 * 1024
 
 const LIMITS: Record<ReadKind, number> = {
+  start: PICKLE_START_BYTES,
   'safetensors-header': 8 + MAX_SAFETENSORS_HEADER_BYTES,
   'gguf-head': GGUF_HEAD_BYTES,
   config: MAX_CONFIG_BYTES,
@@ -33,6 +35,7 @@ export function requiredReads(recognition: Recognition): RequiredRead[] {
     ...recognition.licences.map((file) => read('licence', file)),
     ...recognition.entries
       .filter(({ kind }) => kind === 'weights.safetensors')
-      .map((file) => read('safetensors-header', file))
+      .map((file) => read('safetensors-header', file)),
+    ...recognition.entries.filter(({ kind }) => kind === 'opaque').map((file) => read('start', file))
   ]
 }

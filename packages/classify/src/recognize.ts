@@ -1,8 +1,10 @@
 import { compareText } from '@svc/ref'
 import { ClassifyError } from './errors.ts'
+import { formatsIn, PIECE } from './file-formats.ts'
 import { withForms } from './forms.ts'
 import { withOwnQuants } from './members.ts'
 import { baseOf, checkEntryName, checkNames, folderOf, isReservedName, sortedByName } from './names.ts'
+import { opaqueListing } from './opaque.ts'
 import { ggufQuant, normalizedQuant, projectorVariant, stemOf } from './quant.ts'
 import { ggufNameOf, roleOfName } from './roles.ts'
 import { isAdapter, isWeights } from './selection.ts'
@@ -27,7 +29,8 @@ type Match<K extends Outcome['is']> = { readonly file: ListedFile; readonly outc
  * which are skipped and why. Pure, and independent of the listing's order.
  *
  * Files that would lie below a name used by sealing (`manifest/…`, `tokenizer.tar/…`) are skipped with a warning.
- * @param names `normalized`: the names are those of `normalizedNames`, and the rules for them apply (spec rec.26, rec.27)
+ * @param names `normalized`: the names are those of `normalizedNames`, and the rules for them apply (spec rec.26, rec.27); `opaque`:
+ *   no row applies (spec rec.32)
  * @throws ClassifyError `E_BAD_NAME` (see `checkNames`; also for a size that is not an integer ≥ 0), `E_TAR_LIMIT` when a
  *   tokenizer or adapter file does not fit in its tar.
  */
@@ -42,6 +45,7 @@ export function recognize(listing: Iterable<ListedFile>, names: NamesRead = 'ups
         { name, reason: 'size' }
       )
   }
+  if (names === 'opaque') return opaqueListing(files)
   const work = new Recognizer(names)
   for (const file of files) work.match(file)
   return work.finish()
@@ -278,8 +282,6 @@ const LARGE_VOCABULARY =
 const COMPANION_BYTES = 1024 * 1024
 const MAX_VOCABULARY_BYTES = 64 * 1024 * 1024
 
-/** A file that was cut to pieces to be uploaded, not a set that loaders read. */
-const PIECE = /\.gguf[.-](?:part[-_.]?\d+(?:of\d+)?|split-[a-z]{1,2}|\d{3})$/i
 const PIECE_ADVICE = 'is a piece of a GGUF that was cut for its upload; join the pieces with cat, and import the file'
 
 /** As {@link outcomeOf}, for a listing with normalized names: a GGUF's name tells its role (spec rec.26), and large vocabularies are kept (spec rec.31). */
@@ -329,42 +331,25 @@ const RANK: Record<EntryKind, number> = {
   tokenizer: 2,
   'chat-template': 3,
   adapter: 4,
-  code: 5
+  code: 5,
+  opaque: 6
 }
 
 const byManifestOrder = (a: ManifestEntry, b: ManifestEntry): number =>
   RANK[a.kind] - RANK[b.kind] || compareText(a.name, b.name)
 
-/** True when an artifact can be made: there are weights, or adapters. */
+/** True when an artifact can be made: there are weights, or adapters, or files that are taken as they are. */
 export const isImportable = (recognition: Recognition): boolean =>
-  recognition.entries.some((entry) => isWeights(entry) || isAdapter(entry))
+  recognition.entries.some((entry) => isWeights(entry) || isAdapter(entry) || entry.kind === 'opaque')
 
-/** Weights that no artifact carries, by the names of their files, and what could be done instead. */
-const FOREIGN_WEIGHTS: readonly { readonly reason: string; readonly match: RegExp; readonly advice: string }[] = [
-  { reason: 'split-file', match: PIECE, advice: PIECE_ADVICE },
-  {
-    reason: 'ggml',
-    match: /ggml[^/]*\.bin$/i,
-    advice: 'is in the format before GGUF, as whisper.cpp reads it; import the same model in GGUF or safetensors'
-  },
-  {
-    reason: 'pickle',
-    match: /\.(?:bin|pt|pth|ckpt|pkl)$/i,
-    advice:
-      'is a pickle, which can run code when it is loaded; a pull request of the repository may hold safetensors ' +
-      '(revision refs/pr/1), else convert it and import the folder'
-  },
-  {
-    reason: 'onnx',
-    match: /\.onnx(?:_data)?$/i,
-    advice: 'is ONNX; import the model that it was made from, in GGUF or safetensors'
-  },
-  {
-    reason: 'other-framework',
-    match: /\.(?:h5|keras|msgpack|pb|tflite|npz|nemo|mlmodel|engine)$/i,
-    advice: 'is for another framework; import the model in GGUF or safetensors, or convert it and import the folder'
-  }
-]
+/** What could be done instead, for some of the formats that no row takes. */
+const ADVICE: Readonly<Record<string, string>> = {
+  'split-file': PIECE_ADVICE,
+  pickle:
+    'can run code when it is loaded; a pull request of the repository may hold safetensors (revision refs/pr/1), else ' +
+    'convert it and import the folder'
+}
+const AS_THEY_ARE = '"recognise": "opaque" imports the files as they are'
 const MAX_SHOWN_NAME = 200
 
 const PARTS_ALONE: readonly { readonly role: string; readonly what: string }[] = [
@@ -391,22 +376,32 @@ function requireMore({ names, entries, skipped }: Recognition): void {
 
 /**
  * The eligibility check (spec rec.3), before anything is read.
- * @throws ClassifyError `E_NOT_IMPORTABLE`, whose reason is `ggml`, `pickle`, `onnx` or `other-framework` where there
- *   are weights in such a form.
+ * @throws ClassifyError `E_NOT_IMPORTABLE`. Where there are weights in formats that no row takes, the message names them, and
+ *   `reason` is the first: `onnx`, `ggml`, `pickle` and so on. `candidates` is `opaque` if the files could be imported as they are.
  */
 export function requireImportable(recognition: Recognition): void {
   if (isImportable(recognition)) return
   requireMore(recognition)
   const unknown = recognition.skipped.filter(({ reason }) => reason === 'unrecognised' || reason === 'split-file')
-  for (const { reason, match, advice } of FOREIGN_WEIGHTS) {
-    const name = unknown.find((file) => match.test(file.name))?.name
-    if (name === undefined) continue
-    const shown = JSON.stringify(name.slice(0, MAX_SHOWN_NAME))
-    throw new ClassifyError('E_NOT_IMPORTABLE', `there are no weights to import: ${shown} ${advice}`, { name, reason })
+  const formats = formatsIn(unknown.map(({ name }) => name))
+  // a repository with pickles may have safetensors in another place
+  const first = formats.find(({ id }) => id === 'pickle') ?? formats[0]
+  const candidates = recognition.uses.size > 0 ? ['opaque'] : []
+  if (first !== undefined) {
+    const [name] = first.names
+    const advice = ADVICE[first.id] === undefined ? '' : `; ${shown(name!)} ${ADVICE[first.id]}`
+    const message = `there are no weights to import: the files are ${formats.map(counted).join(', ')}${advice}; ${AS_THEY_ARE}`
+    throw new ClassifyError('E_NOT_IMPORTABLE', message, { name: name!, reason: first.id, candidates })
   }
   throw new ClassifyError(
     'E_NOT_IMPORTABLE',
     'no file is recognized as model weights: expected *.gguf, *.safetensors, or adapter_model.safetensors with ' +
-      'adapter_config.json'
+      `adapter_config.json${candidates.length > 0 ? `; ${AS_THEY_ARE}` : ''}`,
+    { candidates }
   )
 }
+
+const shown = (name: string): string => JSON.stringify(name.slice(0, MAX_SHOWN_NAME))
+
+const counted = ({ label, names }: ReturnType<typeof formatsIn>[number]): string =>
+  `${label} (${shown(names[0]!)}${names.length > 1 ? ` and ${names.length - 1} more` : ''})`

@@ -4,6 +4,7 @@ import { DEFAULT_FORM } from './forms.ts'
 import { folderOf } from './names.ts'
 import { nearestOf, PRECISIONS } from './nearest.ts'
 import { normalizedName } from './normalize.ts'
+import { goesWithAny } from './opaque.ts'
 import { projectorVariant, RAW } from './quant.ts'
 import type { ManifestEntry, NamesRead, Recognition, Warning } from './types.ts'
 
@@ -110,6 +111,7 @@ export function chosenOf(
   choice: FileSelection,
   safetensorsQuant: string | undefined
 ): Chosen {
+  if (recognition.names === 'opaque') return opaqueChosen(recognition, choice)
   const weights = recognition.entries.filter(isWeights)
   const wanted = choice.quants && new Set(choice.quants.map((quant) => quant.toLowerCase()))
   const forms = formsIn(weights)
@@ -156,6 +158,19 @@ export function chosenOf(
     entries,
     warnings: otherFormWarnings(others)
   }
+}
+
+/** What globs leave of files that are taken as they are: what they match, and what goes with any of them. */
+function opaqueChosen({ entries }: Recognition, { files: isChosen = () => true }: FileSelection): Chosen {
+  const kept = entries.filter(({ name }) => isChosen(name) || goesWithAny(name))
+  if (!kept.some(({ name }) => isChosen(name)))
+    throw new ClassifyError(
+      'E_NOT_IMPORTABLE',
+      `none of the ${entries.length} files is left: the patterns match none of them, such as ${JSON.stringify(entries[0]?.name ?? '')}`
+    )
+  const here = new Set(kept)
+  const left = entries.filter((entry) => !here.has(entry)).map(({ name }) => name)
+  return { left, otherForms: new Map(), entries: kept, warnings: [] }
 }
 
 const formsIn = (entries: readonly ManifestEntry[]): ReadonlySet<string> =>

@@ -24,6 +24,7 @@ export type SkipReason =
   | 'reserved-name'
   | 'vocabulary'
   | 'split-file'
+  | 'not-chosen'
   | 'unrecognised'
 
 /** What becomes of a file whose name matches a row. */

@@ -17,6 +17,7 @@ export type EntryKind =
   | 'chat-template'
   | 'adapter'
   | 'code'
+  | 'opaque'
 
 /** A file that goes into one of an artifact's tars, under the given name. */
 export interface TarMember {
@@ -61,8 +62,8 @@ export interface ManifestEntry {
   readonly quant?: string
 }
 
-/** How the names of a listing are read (spec add.1). */
-export type NamesRead = 'upstream' | 'normalized'
+/** How the names of a listing are read (spec add.1). With `opaque` they say nothing: every file is taken as it is (spec rec.32). */
+export type NamesRead = 'upstream' | 'normalized' | 'opaque'
 
 /** Something the user of an import should know. `message` is for people; programs use `code` and `names`. */
 export interface Warning {
@@ -92,6 +93,7 @@ export type WarningCode =
   | 'config-not-kept'
   | 'licence-unreadable'
   | 'licence-not-kept'
+  | 'pickle'
 
 /** What one upstream file is used for. Every file of the listing has exactly one use. */
 export type FileUse =
@@ -121,7 +123,7 @@ export interface Recognition {
 }
 
 /** What `requiredReads` needs of one file. */
-export type ReadKind = 'safetensors-header' | 'gguf-head' | 'config' | 'licence'
+export type ReadKind = 'safetensors-header' | 'gguf-head' | 'start' | 'config' | 'licence'
 /** Narrows by `what`. */
 export type RequiredRead<K extends ReadKind = ReadKind> = K extends ReadKind
   ? ListedFile & {
@@ -177,8 +179,15 @@ export interface GgufSummary {
   readonly defect?: string
 }
 
+/** What the start of an opaque file tells. */
+export interface OpaqueSummary {
+  readonly format: 'opaque'
+  /** It runs code when it is loaded. */
+  readonly isPickle: boolean
+}
+
 /** The facts from a weights file's header, or why there are none; `format` tells which. */
-export type HeaderSummary = SafetensorsSummary | GgufSummary | HeaderProblem
+export type HeaderSummary = SafetensorsSummary | GgufSummary | OpaqueSummary | HeaderProblem
 
 /** The facts from the root `config.json`. Made by `readConfig`. */
 export interface ConfigFacts {
@@ -204,7 +213,7 @@ export interface LicenceFact {
 
 /** The facts from the files listed by `requiredReads`. */
 export interface Facts {
-  /** By upstream path: one per `safetensors-header` and `gguf-head`. */
+  /** By upstream path: one per `safetensors-header` and `gguf-head`; of `start` those that were read. */
   readonly headers: ReadonlyMap<string, HeaderSummary>
   /** Required if `recognition.config` is present. */
   readonly config?: ConfigFacts | undefined
@@ -215,7 +224,8 @@ export interface Facts {
 /** Contents of the model config, our own document behind the entry `modelconfig.json` (spec doc.9). */
 export interface ModelConfigFacts {
   readonly family?: string
-  readonly weightsFormat?: 'gguf' | 'safetensors' | 'gguf+safetensors'
+  /** `gguf`, `safetensors` or both with a `+`; of an opaque artifact what its names tell, such as `onnx`. */
+  readonly weightsFormat?: string
   readonly quantization: string
   readonly contextLength?: number
   /** The upstream `config.json`, verbatim. */

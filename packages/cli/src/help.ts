@@ -97,6 +97,13 @@ const MORE: Readonly<Record<string, More>> = {
     text: 'In the arguments, {} stands for the path of the weights, {mmproj} for that of the projector, {draft} for that of the draft head, and {dir} for the folder. svc exits with the exit code of the command.',
     examples: [['svc exec qwen/qwen3-0.6b-gguf -- llama-server -m {} --port 8080', '']]
   },
+  run: {
+    text: 'Imports the model from the hub if it is not here. Passes the projector, the draft head, and the longest context that fits this machine, at most 32768 tokens; the arguments after -- come last, and win. Prints the command that it runs, and exits with its exit code. For other programs: svc exec, svc path.',
+    examples: [
+      ['svc run qwen/qwen3-0.6b-gguf', 'the first runtime that is installed'],
+      ['svc run qwen/qwen3-0.6b-gguf --with llama-cli -- -p Hello', 'another one, with arguments']
+    ]
+  },
   show: {
     text: 'With hf: lists the quants of a hub repository, and shows which are here and which fit this machine. Memory is for one sequence: weights, KV cache (f16) and an estimate of the compute buffer.',
     examples: [
@@ -109,6 +116,10 @@ const MORE: Readonly<Record<string, More>> = {
       ["svc cat 'acme/model:q8_0#chat_template.jinja'", 'a file by its name'],
       ['svc cat acme/model:q8_0 --range 0-3', 'the first four bytes of the weights']
     ]
+  },
+  ps: {
+    text: 'Programs are those of this user that have files of the store open (on Linux); svc run and svc exec hold a model while they run.',
+    examples: [['svc ps', '']]
   },
   resolve: { examples: [['svc resolve -q acme/model:q8_0', 'the digest of its manifest']] },
   rm: {

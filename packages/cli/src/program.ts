@@ -8,8 +8,9 @@ import { addRemoveCommands } from './program/remove.ts'
 import { addShareCommands } from './program/share.ts'
 import { type CommandTools, type CommandWork, common, MODULES } from './program/tools.ts'
 import { addUseCommands } from './program/use.ts'
-import { type CommonOptions, openSession } from './session.ts'
-import { awaitStart } from './starting.ts'
+import { addNamesOfOthers } from './program/words-of-others.ts'
+import { type CommonOptions, openSession, type Session } from './session.ts'
+import { awaitDaemon } from './starting.ts'
 import type { Terminal } from './terminal.ts'
 import { VersionAsked } from './versions.ts'
 
@@ -71,11 +72,19 @@ export function buildProgram(version: string, terminal: Terminal, signal: AbortS
     (module, name) =>
     async (...given) => {
       const command = given.at(-1) as Command
-      const session = openSession(command.optsWithGlobals<CommonOptions>(), version, terminal, signal)
-      try {
-        if (needsDaemon) await awaitStart(session)
+      const options = command.optsWithGlobals<CommonOptions>()
+      const open = (socket = options.socket) =>
+        openSession({ ...options, ...(socket && { socket }) }, version, terminal, signal)
+      const carryOut = async (session: Session): Promise<void> => {
         const { [name]: work } = await MODULES[module]()
         await (work as CommandWork)(session, ...given)
+      }
+      if (needsDaemon && options.inProcess === true)
+        return (await import('./service/background.ts')).withOwnDaemon(open, carryOut)
+      const session = open()
+      try {
+        if (needsDaemon) await awaitDaemon(session)
+        await carryOut(session)
       } finally {
         session.client.close()
       }
@@ -87,6 +96,7 @@ export function buildProgram(version: string, terminal: Terminal, signal: AbortS
     program.commandsGroup(heading)
     addCommands(tools)
   }
+  addNamesOfOthers(program)
   dressHelp(program)
   return program
 }

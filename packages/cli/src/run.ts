@@ -2,6 +2,7 @@ import { parseArgs } from 'node:util'
 import { CommanderError } from 'commander'
 import { ChildEnded, usage } from './errors.ts'
 import { EXIT } from './exit-codes.ts'
+import { answerToOthers } from './program/words-of-others.ts'
 import { buildProgram } from './program.ts'
 import { reportOf, tellReport } from './report.ts'
 import { openSession } from './session.ts'
@@ -26,6 +27,8 @@ export async function run(
     tellReport(report, json, terminal.stderr)
     return EXIT[report.exit]
   }
+  const answer = answerToOthers(words)
+  if (answer !== undefined) return tell(answer)
   try {
     await buildProgram(version, terminal, signal, json).parseAsync([...words], { from: 'user' })
     return EXIT.ok

@@ -1,4 +1,5 @@
 import { type Client, createClient } from '@svc/client'
+import { isDefaultSocket } from '@svc/client/protocol'
 import { type Clock, systemClock } from '@svc/internal-clock'
 import { formatTable } from './format.ts'
 import { sayingWhatIsHere } from './models/unknown-here.ts'
@@ -8,12 +9,15 @@ import type { Terminal } from './terminal.ts'
 export interface CommonOptions {
   readonly json?: boolean
   readonly quiet?: boolean
+  readonly inProcess?: boolean
   readonly socket?: string
 }
 
 /** The surroundings of a command: the client, and the ways to print. */
 export interface Session {
   readonly client: Client
+  /** Whether an option or a variable names the socket, which may be another user's or container's. */
+  readonly isSocketNamed: boolean
   readonly terminal: Terminal
   readonly clock: Clock
   /** That of this `svc`. */
@@ -38,6 +42,7 @@ export function openSession(options: CommonOptions, version: string, terminal: T
   const quiet = options.quiet === true
   return {
     client: sayingWhatIsHere(createClient({ signal, socketPath: options.socket ?? installedAgentSocket(env), env })),
+    isSocketNamed: options.socket !== undefined || !isDefaultSocket(env),
     terminal,
     clock,
     version,

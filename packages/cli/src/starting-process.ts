@@ -24,6 +24,16 @@ export function isDaemonProcessStarting(socketPath: string): boolean {
   return readdirSync('/proc').some((pid) => /^\d+$/.test(pid) && isStarting(`/proc/${pid}`, wanted, user))
 }
 
+/** Whether a process of this machine is a daemon; undefined on systems without /proc. */
+export function isDaemonProcess(pid: number): boolean | undefined {
+  if (process.platform !== 'linux') return undefined
+  try {
+    return daemonArguments(nulEnded(readFileSync(`/proc/${pid}/cmdline`, 'utf8'))) !== undefined
+  } catch {
+    return false
+  }
+}
+
 function isStarting(folder: string, socketPath: string, user: number): boolean {
   try {
     if (statSync(folder).uid !== user) return false

@@ -152,7 +152,7 @@ function unreachableMessage(code: string | undefined, socketPath: string): strin
     case 'ENOENT':
     case 'ENOTDIR':
     case 'ECONNREFUSED':
-      return `no daemon answers at ${socketPath}; start it with "svcd" (in a checkout: bin/svcd), or have it start by itself with "svc service install"; if it listens elsewhere, set SVC_SOCKET`
+      return `no daemon answers at ${socketPath}; start it with "svc start"; if it listens elsewhere, set SVC_SOCKET`
     case 'EACCES':
     case 'EPERM':
       return `no permission to open ${socketPath}; the daemon's socket belongs to the user who runs it`

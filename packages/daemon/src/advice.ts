@@ -1,4 +1,4 @@
-import type { Advice, AdvicePlain, LibraryError } from './library/library-error.ts'
+import type { Advice, AdvicePlain, LibraryError } from '@svc/library/parts'
 
 /** With which commands and keys that is done here, as the end of the error's sentence. */
 const PLAIN: Readonly<Record<AdvicePlain, string>> = {

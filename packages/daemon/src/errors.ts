@@ -1,5 +1,5 @@
 import type { ErrorCode } from '@svc/client/protocol'
-import { LibraryError, type LibraryErrorDetails } from './library/library-error.ts'
+import { LibraryError, type LibraryErrorDetails } from '@svc/library/parts'
 
 /** The start was refused: configuration, root, lock or socket. The message is for the person at the terminal. */
 export class StartError extends Error {

@@ -1,45 +1,62 @@
-import { ClassifyError, globTest } from '@svc/classify'
+import { ClassifyError, globTest, RAW } from '@svc/classify'
 import type { ImportHfBody, ImportLocalBody } from '@svc/client/protocol'
+import type { ImportSelection, MayReplace } from '@svc/library/parts'
 import { isReservedNamespace, parseRepoId, type RepoId, tryParseRepoId } from '@svc/ref'
 import { DaemonError } from './errors.ts'
-import type { ImportSelection, MayReplace } from './import/selection.ts'
+
+type SelectionBody = Pick<
+  ImportLocalBody,
+  'names' | 'quants' | 'files' | 'aux' | 'private' | 'replace' | 'evict' | 'malformed'
+> &
+  Pick<ImportHfBody, 'keepBefore' | 'recognise' | 'allowPickle'>
 
 /**
  * The selection in a request body that matches its schema. Normalized names differ from the publisher's, so globs ignore
  * case with them. @throws DaemonError `E_BAD_REQUEST` naming the field
  */
-export function importSelectionOf(
-  {
-    names,
-    quants,
-    files,
-    aux,
-    ...body
-  }: Pick<ImportLocalBody, 'names' | 'quants' | 'files' | 'aux' | 'private' | 'replace' | 'evict' | 'malformed'> &
-    Pick<ImportHfBody, 'keepBefore'>,
-  privateByDefault = false
-): ImportSelection {
-  const normalizedNames = names === 'normalized'
-  if (quants?.length === 0) throw new DaemonError('E_BAD_REQUEST', 'the field "quants" is empty')
+export function importSelectionOf(body: SelectionBody, privateByDefault = false): ImportSelection {
+  const { names, files, aux } = body
   if (aux?.length === 0)
     throw new DaemonError('E_BAD_REQUEST', 'the field "aux" is empty; "none" leaves all of them out')
+  const anyCase = names === 'normalized'
+  const opaque = opaqueOf(body)
+  const quants = quantsOf(body)
   return {
-    normalizedNames,
+    normalizedNames: anyCase && opaque === undefined,
+    opaque,
     quants,
-    files: files && testOf(files, normalizedNames),
+    files: files && testOf(files, anyCase),
     aux: aux === 'all' ? undefined : aux,
     private: body.private ?? privateByDefault,
     mayReplace: mayReplaceOf(body),
     keepBefore: body.keepBefore ?? false,
     refusesMalformed: body.malformed === 'refuse',
     choice: {
-      ...(normalizedNames && { names }),
+      ...(anyCase && { names }),
       ...(quants && { quants }),
       ...(files && { files }),
-      ...(aux !== undefined && aux !== 'all' && { aux })
+      ...(aux !== undefined && aux !== 'all' && { aux }),
+      ...(opaque && { recognise: 'opaque', ...(opaque.allowsPickles && { allowPickle: true }) })
     },
     mayEvict: body.evict ?? false
   }
+}
+
+/** Of a body whose files are taken as they are (spec rec.32, rec.33). */
+export const opaqueOf = ({
+  recognise,
+  allowPickle = false
+}: Pick<ImportHfBody, 'recognise' | 'allowPickle'>): ImportSelection['opaque'] =>
+  recognise === 'opaque' ? { allowsPickles: allowPickle } : undefined
+
+function quantsOf({ quants, recognise }: SelectionBody): readonly string[] | undefined {
+  if (quants?.length === 0) throw new DaemonError('E_BAD_REQUEST', 'the field "quants" is empty')
+  if (recognise !== 'opaque') return quants
+  if (quants?.some((quant) => quant.toLowerCase() !== RAW)) {
+    const what = 'files that are imported as they are have the quant "raw"; choose with "files"'
+    throw new DaemonError('E_BAD_REQUEST', `the field "quants": ${what}`)
+  }
+  return undefined
 }
 
 /** The field `replace` of a request (spec add.45). */

@@ -1,13 +1,13 @@
-export { type DaemonOptions, type RunningDaemon, startDaemon } from './app/daemon.ts'
-export { type DaemonConfig, loadConfig, mergeConfig } from './config/config.ts'
-export type { FileConfig } from './config/keys.ts'
-export { ConfigError, DaemonError, type DaemonErrorDetails, StartError } from './errors.ts'
 export {
   type Advice,
   type AdvicePlain,
   LibraryError,
   type LibraryErrorCode,
-  type LibraryErrorDetails
-} from './library/library-error.ts'
-export type { Log } from './library/log.ts'
+  type LibraryErrorDetails,
+  type Log
+} from '@svc/library'
+export { type DaemonOptions, type RunningDaemon, startDaemon } from './app/daemon.ts'
+export { type DaemonConfig, loadConfig, mergeConfig } from './config/config.ts'
+export type { FileConfig } from './config/keys.ts'
+export { ConfigError, DaemonError, type DaemonErrorDetails, StartError } from './errors.ts'
 export { createLog, type LogLevel, type ProcessLog } from './log.ts'

@@ -1,6 +1,6 @@
 import { escaped } from '@svc/internal-terminal'
+import type { Log } from '@svc/library/parts'
 import { type DestinationStream, pino } from 'pino'
-import type { Log } from './library/log.ts'
 
 /** The log of a process. */
 export interface ProcessLog extends Log {

@@ -11,7 +11,8 @@ const RANKS: Readonly<Record<FileKind, number>> = {
   tokenizer: 3,
   'chat-template': 4,
   adapter: 5,
-  code: 6
+  code: 6,
+  opaque: 7
 }
 
 /** Roles of `weights.aux` (spec doc.5). */

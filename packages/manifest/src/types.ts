@@ -10,6 +10,7 @@ export type FileKind =
   | 'chat-template'
   | 'adapter'
   | 'code'
+  | 'opaque'
 
 /**
  * A file of an artifact. `size` is in bytes; `part` counts shards from 1; spec doc.4 says which kinds have which

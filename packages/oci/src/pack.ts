@@ -115,6 +115,7 @@ function useOf({ kind, role, name }: Pick<PackFile, 'kind' | 'role' | 'name'>): 
   if (kind === 'weights.gguf' || kind === 'weights.safetensors') return 'weight'
   if (kind === 'weights.aux') return LOADED_ROLES.has(role ?? '') ? 'weight' : 'weight.config'
   if (kind === 'code') return 'code'
+  if (kind === 'opaque') return isText(name) ? 'doc' : name.endsWith('.py') ? 'code' : 'weight'
   if (kind === 'licence') return 'doc'
   if (kind === 'companion') return name.endsWith('.py') ? 'code' : isText(name) ? 'doc' : 'weight.config'
   return kind === 'adapter' && name.endsWith('.safetensors') ? 'weight' : 'weight.config'

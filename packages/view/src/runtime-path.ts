@@ -14,7 +14,8 @@ const SHARD = /^(.*?)[-_]\d{5,6}[-_]of[-_](\d{5,6})(\.[^.]+)$/
 
 /**
  * The path for a runtime to load. Without a fragment: the only GGUF, the first shard of a split one, a LoRA that is a GGUF
- * and alone, or else the folder (the adapter's if there is only an adapter). With a fragment: the file with that name, or the only one whose path ends
+ * and alone, the only file that was
+ * taken as it is, or else the folder (the adapter's if there is only an adapter). With a fragment: the file with that name, or the only one whose path ends
  * with it, or, for `mmproj` and `draft`, that is the projector or the draft head, or that is
  * the component of that word (`vae`), or whose base name starts with it (the artifact's
  * own files before its companions), e.g. `model-q8_0.gguf`, `tokenizer.json`; for the shards of one model, the first.
@@ -25,6 +26,8 @@ export function runtimePath(view: Pick<View, 'folder' | 'files'>, fragment?: str
   if (fragment !== undefined) return { is: 'file', path: only(matching(view.files, fragment), view.files, fragment) }
   const ggufs = view.files.filter(({ kind }) => kind === 'weights.gguf')
   if (ggufs.length > 0) return { is: 'file', path: only(ggufs, ggufs) }
+  const opaque = view.files.filter(({ kind }) => kind === 'opaque')
+  if (opaque.length === 1) return { is: 'file', path: opaque[0]!.path }
   const others = view.files.filter(({ kind }) => kind === 'weights.safetensors')
   const loras = view.files.filter(({ role, name }) => role === 'adapter' && name.endsWith('.gguf'))
   if (others.length === 0 && loras.length > 0) return { is: 'file', path: only(loras, loras) }

@@ -1,9 +1,11 @@
+import { statSync } from 'node:fs'
 import type { Status, SwarmStatus, TorrentStatus } from '@svc/client'
 import { parseRef } from '@svc/ref'
 import { CliError } from '../errors.ts'
 import { count, formatBytes, formatTime, shortDigest, spokenAddress } from '../format.ts'
 import { membersOf, type StoredMember } from '../models/models-here.ts'
 import { canonicalRef, shortRef } from '../models/reference.ts'
+import { daemonLogPath } from '../service/background.ts'
 import type { Session } from '../session.ts'
 
 export async function status(session: Session): Promise<void> {
@@ -16,6 +18,7 @@ export async function status(session: Session): Promise<void> {
   const rows = [
     ['daemon', `svcd ${all.version}, pid ${all.pid}, since ${formatTime(all.startedAt)}`],
     ['socket', session.client.socketPath],
+    ...logRow(session, all),
     ['store', `${all.root}${store.id === undefined ? '' : ` (${store.id})`}`],
     ['models', `${members.length}${incomplete > 0 ? `, ${incomplete} of them not complete` : ''}`],
     ['disk', `${formatBytes(store.bytes)} in ${count(store.blobs, 'file')}${free}`],
@@ -25,6 +28,13 @@ export async function status(session: Session): Promise<void> {
   ]
   session.table(rows)
   for (const { file, what } of all.damaged ?? []) session.note(`${file}: ${what}`)
+}
+
+/** The log that a daemon in the background writes; that of a service, or at a terminal, is elsewhere. */
+function logRow({ terminal }: Session, { startedAt }: Status): string[][] {
+  const path = daemonLogPath(terminal.env)
+  const changedMs = path === undefined ? undefined : statSync(path, { throwIfNoEntry: false })?.mtimeMs
+  return path === undefined || changedMs === undefined || changedMs < Date.parse(startedAt) ? [] : [['log', path]]
 }
 
 /** What takes space and belongs to no model. */

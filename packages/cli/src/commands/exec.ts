@@ -6,6 +6,7 @@ import { ChildEnded, usage } from '../errors.ts'
 import { withHeldView } from '../models/held-view.ts'
 import { loadPath, splitTarget } from '../models/runtime-view.ts'
 import type { Session } from '../session.ts'
+import type { Terminal } from '../terminal.ts'
 
 /** The exit code of shells for a command that is absent or cannot be run. */
 const NOT_FOUND = 127
@@ -41,21 +42,33 @@ async function runWith(
     '{dir}': view.folder
   }
   // in one pass, by a function: nothing in a path is a mark or a pattern such as $&
-  const [program, ...args] = words.map((word) => word.replace(/\{(?:|mmproj|draft|dir)\}/g, (mark) => paths[mark]!))
-  const { env } = session.terminal
-  const child = spawn(program!, args, { stdio: 'inherit', cwd: session.terminal.cwd, env: { ...process.env, ...env } })
+  return runToItsEnd(
+    session.terminal,
+    words.map((word) => word.replace(/\{(?:|mmproj|draft|dir)\}/g, (mark) => paths[mark]!))
+  )
+}
+
+/** Runs a program at this terminal. @throws ChildEnded always, with its exit code */
+export async function runToItsEnd(terminal: Terminal, words: readonly string[]): Promise<never> {
+  throw new ChildEnded(await exitCodeOf(terminal, words))
+}
+
+/** Runs a program at this terminal. @returns its exit code, or 128 plus the number of the signal that ended it */
+export async function exitCodeOf(
+  { cwd, env, stderr }: Terminal,
+  [program, ...args]: readonly string[]
+): Promise<number> {
+  const child = spawn(program!, args, { stdio: 'inherit', cwd, env: { ...process.env, ...env } })
   const release = passSignalsTo(child)
   try {
-    const exitCode = await new Promise<number>((done, failed) => {
+    return await new Promise<number>((done, failed) => {
       child.on('error', failed)
       child.on('exit', (code, signal) => done(code ?? 128 + (constants.signals[signal!] ?? 0)))
     })
-    throw new ChildEnded(exitCode)
   } catch (cause) {
-    if (cause instanceof ChildEnded) throw cause
     const isAbsent = errnoOf(cause) === 'ENOENT'
-    session.terminal.stderr.line(`svc: ${program} ${isAbsent ? 'was not found' : 'cannot be run'}`)
-    throw new ChildEnded(isAbsent ? NOT_FOUND : NOT_RUNNABLE)
+    stderr.line(`svc: ${program} ${isAbsent ? 'was not found' : 'cannot be run'}`)
+    return isAbsent ? NOT_FOUND : NOT_RUNNABLE
   } finally {
     release()
   }

@@ -11,7 +11,8 @@ import { tryParseHubSource } from '../hub/hub-source.ts'
 import { thisMachine } from '../hub/machine.ts'
 import { adviceOf, artifactTable, quantsBySize, recommendedQuant } from '../hub/plan-table.ts'
 import { membersOf } from '../models/models-here.ts'
-import { importName } from '../models/reference.ts'
+import { importName, isOllamaAddress } from '../models/reference.ts'
+import { type OpaqueOptions, takingAsTheyAre } from '../questions/as-they-are.ts'
 import { chooseQuants, meaningQuants } from '../questions/choose-quants.ts'
 import { evictField, makingRoom } from '../questions/making-room.ts'
 import { canAsk } from '../questions/question.ts'
@@ -31,7 +32,7 @@ export interface ImportOptions {
 }
 
 /** Options common to imports from disk, hub, catalog and OCI artifacts. */
-export interface ChoiceOptions extends ImportOptions {
+export interface ChoiceOptions extends ImportOptions, OpaqueOptions {
   readonly keepNames?: boolean
   readonly quant?: string
   readonly file?: readonly string[]
@@ -79,11 +80,15 @@ export async function importLocal(session: Session, paths: readonly string[], op
   // a caller that names each file has chosen
   const aux = options.aux === undefined && absolute.every(isFile) ? {} : auxOf(options)
   const body = { paths: absolute, as, ...choiceOf(options), ...aux, ...(companions !== undefined && { companions }) }
-  const start = (field: ReplaceField): Promise<Job> =>
-    meaningQuants(body, (given) => session.client.importLocal({ ...given, ...field })).catch((error: unknown) => {
-      throw linkRefused(error, absolute) ?? error
-    })
-  await finishImport(session, start, options)
+  await takingAsTheyAre(session, options, (opaque) => {
+    const start = (field: ReplaceField): Promise<Job> =>
+      meaningQuants(body, (given) => session.client.importLocal({ ...given, ...opaque, ...field })).catch(
+        (error: unknown) => {
+          throw linkRefused(error, absolute) ?? error
+        }
+      )
+    return finishImport(session, start, options)
+  })
   if (sharedFrom !== undefined) tellShared(session, as, sharedFrom)
 }
 
@@ -133,6 +138,7 @@ const isFile = (path: string): boolean => statSync(path, { throwIfNoEntry: false
 /** `svc import SOURCE`: the form says what it is; a path that exists is a path. */
 export async function importSource(session: Session, text: string, options: HfOptions): Promise<void> {
   if (existsSync(resolve(session.terminal.cwd, text))) return importLocal(session, [text], options)
+  refuseOllamaAddress(text)
   if (tryParseHubSource(text) !== undefined) return importByName(session, text, options)
   throw neitherHereNorThere(text)
 }
@@ -147,8 +153,19 @@ export async function importByName(session: Session, text: string, options: HfOp
   }
 }
 
+/** @throws CliError for an address of Ollama's registry, with the ways to have the model */
+function refuseOllamaAddress(text: string): void {
+  if (!isOllamaAddress(text)) return
+  const name = text.split('/').at(-1)!
+  throw usage(
+    `svc does not download from Ollama's registry, and ${name} is not here`,
+    `svc search ${name.split(':', 1)[0]} --gguf finds it on the hub; or: ollama pull ${name}, then svc adopt ollama`
+  )
+}
+
 function neitherHereNorThere(text: string, cause?: unknown): CliError {
-  const hint = 'name the source with svc import hf, local, bt, catalog or oci; svc ls shows what is here'
+  const word = text.split(/[:@/]/, 1)[0]
+  const hint = `svc search ${word} asks the hub for models of that name; svc ls shows what is here; svc import local, bt, catalog and oci have other sources`
   return new CliError('usage', `"${text}" is neither a model here nor a repository of the hub`, { hint, cause })
 }
 
@@ -160,6 +177,7 @@ export interface HfOptions extends ChoiceOptions {
 
 /** `svc import hf org/name[:QUANT[,QUANT]] [--file GLOB]… [--revision R] [--as ns/name] [--private] [--keep-names] [--all] [--dry-run]` */
 export async function importHf(session: Session, text: string, options: HfOptions): Promise<void> {
+  refuseOllamaAddress(text)
   const source = tryParseHubSource(text)
   if (source === undefined)
     throw new CliError('usage', `"${text}" is not a repository of the hub; write org/name, as the hub spells it`, {
@@ -177,6 +195,11 @@ export async function importHf(session: Session, text: string, options: HfOption
     ...(revision !== undefined && { revision }),
     ...(as !== undefined && { as: importName(as, repo) })
   }
+  const isChosen = quant !== undefined || file !== undefined || all === true
+  await takingAsTheyAre(session, options, (opaque) => bringHf(session, { ...body, ...opaque }, isChosen, options))
+}
+
+async function bringHf(session: Session, body: ImportHfBody, isChosen: boolean, options: HfOptions): Promise<void> {
   if (options.dryRun === true) {
     const plan = await askingHub(
       session,
@@ -185,7 +208,6 @@ export async function importHf(session: Session, text: string, options: HfOption
     )
     return session.json ? session.document(plan) : printPlan(session, plan)
   }
-  const isChosen = quant !== undefined || file !== undefined || all === true
   const { warnings, ...chosen } = isChosen ? { ...body, warnings: [] } : await choose(session, body)
   if (options.private !== true) await tellSharingOnce(session)
   const start = (field: ReplaceField): Promise<Job> =>
@@ -260,7 +282,7 @@ function printPlan(session: Session, plan: ImportPlan): void {
   for (const warning of plan.warnings) session.note(`warning: ${warning}`)
 }
 
-export interface BtOptions extends ImportOptions {
+export interface BtOptions extends ImportOptions, OpaqueOptions {
   readonly pin?: string
   readonly companions?: string
   readonly webseed?: readonly string[]
@@ -294,7 +316,9 @@ export async function importBt(session: Session, source: string, options: BtOpti
     ...(options.as !== undefined && { as: importName(options.as, source) }),
     ...(options.private === true && { private: true })
   }
-  await finishImport(session, (field) => session.client.importBt({ ...body, ...field }), options)
+  await takingAsTheyAre(session, options, (opaque) =>
+    finishImport(session, (field) => session.client.importBt({ ...body, ...opaque, ...field }), options)
+  )
 }
 
 /** Runs an import that replaces only what it is told to. Prints each warning once; those in `told` were printed before. */

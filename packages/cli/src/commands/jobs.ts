@@ -135,11 +135,19 @@ export async function pull(session: Session, typed: string, options: PullOptions
   const { wait, ...more } = options
   // an address of the hub is imported again, since it may have another commit
   const text = tryParseHubAddress(typed) === undefined ? await nameHere(session, typed) : typed
-  if (await isOnlyOnHub(session, text)) return importByName(session, text, more)
+  if (await isOnlyOnHub(session, text)) return importByName(session, typed, more)
   const other = await quantOnHub(session, text)
   if (other !== undefined) return importHf(session, other.source, { ...more, as: other.as })
   const ref = await canonicalRef(session, text)
   await makingRoom(session, options, (field) => pullMissing(session, ref, wait ?? PEERS_SECONDS, field))
+}
+
+/** Imports what is not here, neither under its name nor from its address: a repository of the hub, or a further quant. */
+export async function importIfAbsent(session: Session, typed: string): Promise<void> {
+  const text = await nameHere(session, typed)
+  if (await isOnlyOnHub(session, text)) return importByName(session, typed, {})
+  const other = await quantOnHub(session, text)
+  if (other !== undefined) await importHf(session, other.source, { as: other.as })
 }
 
 async function pullMissing(session: Session, ref: string, wait: string, field: EvictField): Promise<void> {

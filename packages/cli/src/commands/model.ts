@@ -143,5 +143,6 @@ const LABELS = [
 /** The manifest's own files; the blobs of index and manifest are listed, too, but have no name. */
 export const namedFiles = (result: OpenResult): OpenFile[] => result.files.filter((file) => file.name !== undefined)
 
+/** True for files that are loaded: weights, and files that were taken as they are. */
 export const isWeights = ({ kind }: { readonly kind?: string }): boolean =>
-  kind === 'weights.gguf' || kind === 'weights.safetensors'
+  kind === 'weights.gguf' || kind === 'weights.safetensors' || kind === 'opaque'

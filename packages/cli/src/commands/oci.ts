@@ -13,6 +13,7 @@ import { rememberPacked, wasPackedHere } from '../models/packed-here.ts'
 import { type PackOptions, packView, withModelsToPack } from '../models/packing.ts'
 import { importName, nameNeeded } from '../models/reference.ts'
 import type { Shown } from '../progress.ts'
+import { takingAsTheyAre } from '../questions/as-they-are.ts'
 import { asking, canAsk } from '../questions/question.ts'
 import { requireConsent } from '../questions/replacing.ts'
 import type { Session } from '../session.ts'
@@ -117,11 +118,13 @@ export async function importOci(session: Session, source: string, options: Impor
     // what svc packed has the names of a manifest, what others packed needs to be normalized
     const names = claim === undefined && options.keepNames !== true ? { names: 'normalized' as const } : {}
     const whole = { ...body, as, ...choice, ...names }
-    await finishImport(session, (field) => session.client.importOci({ ...whole, ...field }), {
-      ...options,
-      as,
-      replace
-    })
+    await takingAsTheyAre(session, options, (opaque) =>
+      finishImport(session, (field) => session.client.importOci({ ...whole, ...opaque, ...field }), {
+        ...options,
+        as,
+        replace
+      })
+    )
   }
 }
 

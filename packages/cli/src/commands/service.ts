@@ -1,9 +1,7 @@
-import { homedir } from 'node:os'
-import { CliError, usage } from '../errors.ts'
-import { clientCommand, daemonCommand } from '../service/daemon-command.ts'
-import { launchd } from '../service/launchd.ts'
+import { CliError } from '../errors.ts'
+import { daemonCommand } from '../service/daemon-command.ts'
+import { serviceManager } from '../service/installed-manager.ts'
 import { describeStep, type ManagerName, type ServiceManager, type ServiceStep, takeStep } from '../service/manager.ts'
-import { systemd } from '../service/systemd.ts'
 import type { Session } from '../session.ts'
 import { runningVersion } from '../versions.ts'
 
@@ -16,7 +14,7 @@ export interface ServiceOptions {
 /** `svc service install`: idempotent; prints each step. */
 export async function install(session: Session, options: ServiceOptions): Promise<void> {
   const command = daemonCommand(options.svcd, session.terminal.env)
-  const manager = managerOf(session, options, command)
+  const manager = serviceManager(session.terminal, command, options.manager)
   if (options.dryRun !== true && !manager.state().active) await refuseBesideAnother(session)
   const begun = manager.install.findIndex((step) => 'run' in step)
   carryOut(session, manager, manager.install.toSpliced(begun, 0, remember(command)), options)
@@ -46,21 +44,21 @@ async function refuseBesideAnother({ client, signal }: Session): Promise<void> {
     'failed',
     `a daemon that was started by hand is running (pid ${pid}), so the service cannot start`,
     {
-      hint: `stop it first, with Ctrl-C in its terminal or: kill ${pid}`
+      hint: 'stop it first: svc stop, or Ctrl-C in its terminal'
     }
   )
 }
 
 /** `svc service remove`: keeps the store and the configuration. */
 export function remove(session: Session, options: ServiceOptions): void {
-  const manager = managerOf(session, options, ['svcd'])
+  const manager = serviceManager(session.terminal, ['svcd'], options.manager)
   carryOut(session, manager, manager.remove, options)
   if (options.dryRun !== true) session.note('the store and the configuration are unchanged')
 }
 
 /** `svc service status`. @throws CliError: exit code 3 when it is not installed, 1 when it is not running */
 export async function serviceStatus(session: Session, options: ServiceOptions): Promise<void> {
-  const manager = managerOf(session, options, ['svcd'])
+  const manager = serviceManager(session.terminal, ['svcd'], options.manager)
   const state = manager.state()
   const { socketPath } = session.client
   const version = await runningVersion(socketPath, session.signal)
@@ -102,13 +100,4 @@ function carryOut(
     for (const step of steps) tell(takeStep(step, session.terminal.env as NodeJS.ProcessEnv))
   }
   if (session.json) session.document({ manager: manager.name, dryRun: dryRun === true, steps: done })
-}
-
-function managerOf(session: Session, { manager }: ServiceOptions, command: readonly string[]): ServiceManager {
-  const env = session.terminal.env as NodeJS.ProcessEnv
-  const home = env.HOME?.startsWith('/') === true ? env.HOME : homedir()
-  const uid = process.getuid?.()
-  if (uid === undefined) throw usage('this system has no user ids: services are for Linux and macOS')
-  const name = manager ?? (process.platform === 'darwin' ? 'launchd' : 'systemd')
-  return name === 'launchd' ? launchd(command, home, uid, env) : systemd(command, clientCommand(), home, env)
 }

@@ -7,7 +7,12 @@ import { type Check, codeOf, type DoctorInput, type Found, say } from './finding
 /** Whether the daemon answers, and has the same version. */
 export const daemon: Check = ({ status, silence, socketPath, version }) => {
   if (status === undefined)
-    return [say.bad(silence ?? `no daemon answers at ${socketPath}`, 'svc service install starts it automatically')]
+    return [
+      say.bad(
+        silence ?? `no daemon answers at ${socketPath}`,
+        'svc start starts it now, svc service install at each login'
+      )
+    ]
   if (status.version !== version) return [say.warn(`svcd ${status.version} runs, and this is svc ${version}`, DIFFER)]
   return [say.ok(`svcd ${status.version} answers, pid ${status.pid}, since ${formatTime(status.startedAt)}`)]
 }

@@ -12,6 +12,8 @@ export interface HubOrigin {
   readonly revision: string
   /** Its name here; undefined if a fetch under it would replace another artifact. */
   readonly as: string | undefined
+  /** Its files were taken as they are (spec rec.32). */
+  readonly isOpaque: boolean
   readonly isPrivate: boolean
   /** The names of its weights here. */
   readonly weights: readonly string[]
@@ -32,7 +34,8 @@ export async function hubOrigin({ client }: Session, ref: string): Promise<HubOr
     revision,
     as: home?.repo,
     isPrivate: home?.private === true,
-    weights: files.filter(({ kind }) => kind.startsWith('weights.')).map((file) => file.name)
+    isOpaque: files.some(({ kind }) => kind === 'opaque'),
+    weights: files.filter(({ kind }) => kind.startsWith('weights.') || kind === 'opaque').map((file) => file.name)
   }
 }
 
@@ -40,7 +43,9 @@ export async function hubOrigin({ client }: Session, ref: string): Promise<HubOr
 export async function importAgain(session: Session, origin: HubOrigin): Promise<Job> {
   const { client } = session
   const { repo, revision, as, isPrivate, weights } = origin
-  const plan = await client.planHf({ repo, revision })
+  // what was taken as it is was its owner's word
+  const opaque = origin.isOpaque ? { recognise: 'opaque' as const, allowPickle: true } : {}
+  const plan = await client.planHf({ repo, revision, ...opaque })
   const there = new Set(plan.files.map(({ name }) => name))
   const wereNormalized = weights.some((name) => !there.has(name))
   return client.importHf({
@@ -49,6 +54,7 @@ export async function importAgain(session: Session, origin: HubOrigin): Promise<
     ...(as !== undefined && { as }),
     ...(weights.length > 0 && { files: weights.map(escapeGlob) }),
     ...(wereNormalized && { names: 'normalized' as const }),
+    ...opaque,
     ...(isPrivate && { private: true })
   })
 }

@@ -26,7 +26,8 @@ function judge(artifact: Artifact, { memory }: ImportPlan, machine: Machine): Ju
   return { artifact, needBytes, ...fitOf(needBytes, artifact.bytes - artifact.bytesPresent, machine) }
 }
 
-function fitOf(needBytes: number, fetchBytes: number, machine: Machine): Pick<Judged, 'fit' | 'why'> {
+/** Whether so many bytes of memory, and of disk, can be had. */
+export function fitOf(needBytes: number, fetchBytes: number, machine: Machine): Pick<Judged, 'fit' | 'why'> {
   const { ramBytes, vramBytes, diskBytes = Number.POSITIVE_INFINITY } = machine
   if (fetchBytes > diskBytes) return { fit: 'no', why: `only ${formatBytes(diskBytes)} of disk space is free` }
   if (vramBytes > 0 && needBytes <= vramBytes * VRAM_SHARE)

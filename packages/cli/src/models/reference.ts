@@ -100,8 +100,12 @@ export async function nameHere({ client }: Session, text: string): Promise<strin
 function isOllamas(found: RegExpExecArray | null): boolean {
   if (found === null) return false
   const tag = found[3]?.toLowerCase()
-  return /^(?:https?:\/\/)?(?:registry\.)?ollama\./i.test(found[0]) || (tag !== undefined && !isQuant(tag))
+  return isOllamaAddress(found[0]) || (tag !== undefined && !isQuant(tag))
 }
+
+/** An address of Ollama's registry. */
+export const isOllamaAddress = (text: string): boolean =>
+  /^(?:https?:\/\/)?(?:registry\.)?ollama\.(?:com|ai)\//i.test(text)
 
 /** `qwen3:4b`, perhaps with a namespace, or behind the registry's address, where `library/` means none. */
 const OLLAMA =

@@ -1,5 +1,18 @@
 import { type Command, Option } from 'commander'
-import { ALL, AUX, type CommandTools, EVICT, imported, list, PEER, PLAIN_HTTP, PRIVATE, QUANT } from './tools.ts'
+import {
+  ALL,
+  ALLOW_PICKLE,
+  AUX,
+  type CommandTools,
+  EVICT,
+  imported,
+  list,
+  OPAQUE,
+  PEER,
+  PLAIN_HTTP,
+  PRIVATE,
+  QUANT
+} from './tools.ts'
 
 export function addImportCommands({ add, group, run }: CommandTools): void {
   const imports = group('import', 'import a model from files, the hub, a swarm, the catalog or a registry')
@@ -15,14 +28,18 @@ export function addImportCommands({ add, group, run }: CommandTools): void {
       .option('--replace', 'take over the name if another model has it')
       .addOption(EVICT)
   const importSource = run('imports', 'importSource')
-  ofHub(ofEach(imports))
+  const asTheyAre = (command: Command): Command => command.addOption(OPAQUE).addOption(ALLOW_PICKLE)
+  ofHub(asTheyAre(ofEach(imports)))
     .argument('[source]', 'org/name:quant, a URL of the hub, or a path')
     .action((source: string | undefined, options, command: Command) =>
       source === undefined ? command.help() : importSource(source, options, command)
     )
   const addImport = (nameAndArgs: string, description: string): Command =>
     ofEach(add(nameAndArgs, description, imports))
-  imported(addImport('local <path...>', 'import files and folders of this machine'), 'the name to keep it under')
+  imported(
+    asTheyAre(addImport('local <path...>', 'import files and folders of this machine')),
+    'the name to keep it under'
+  )
     .addOption(AUX)
     .addOption(QUANT)
     .addOption(
@@ -33,10 +50,10 @@ export function addImportCommands({ add, group, run }: CommandTools): void {
     )
     .option('--one-model', 'import a folder as one model, even if it holds several repositories')
     .action(run('imports', 'importLocal'))
-  ofHub(addImport('hf <org/name[:quant,...]>', 'import a repository of the hub at one commit')).action(
+  ofHub(asTheyAre(addImport('hf <org/name[:quant,...]>', 'import a repository of the hub at one commit'))).action(
     run('imports', 'importHf')
   )
-  addImport('bt <magnet|infohash>', 'import a model that another machine shares, verified by its digest')
+  asTheyAre(addImport('bt <magnet|infohash>', 'import a model that another machine shares, verified by its digest'))
     .option('--pin <digest>', 'the expected digest of the manifest; required')
     .option('--companions <digest@infohash>', 'the pin and the torrent of the companion files')
     .option('--as <ns/name>', 'a name to keep it under')
@@ -56,9 +73,8 @@ export function addImportCommands({ add, group, run }: CommandTools): void {
     .option('--trust-catalog', "trust the catalog's own record when the hub no longer has the model")
     .addOption(PEER)
     .action(run('catalog', 'importCatalog'))
-  const ofOci = addImport(
-    'oci <source>',
-    'import from an OCI image layout (a folder, a .tar) or a registry: registry/name:tag'
+  const ofOci = asTheyAre(
+    addImport('oci <source>', 'import from an OCI image layout (a folder, a .tar) or a registry: registry/name:tag')
   )
   imported(ofOci, 'the name to keep it under; default: that of the model, if you packed it')
     .option('--tag <tag>', 'import only this model of a layout; default: all of them')

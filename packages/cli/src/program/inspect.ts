@@ -16,6 +16,7 @@ export function addInspectCommands({ add, run, runAtOnce }: CommandTools): void 
     .addOption(new Option('--sort <key>', 'sort order (default name)').choices(['name', 'size', 'imported', 'used']))
     .addOption(new Option('--format <format>', 'output format').choices(['table', 'json', 'csv', 'ids']))
     .action(run('inventory', 'ls'))
+  add('ps', 'list the programs, jobs and peers that use a model now').action(run('ps', 'ps'))
   add('show <ref> [name]', 'show files, sizes and licence of a model; with ns/name its quants')
     .alias('info')
     .option(

@@ -6,6 +6,13 @@ import { type CommandTools, DAEMON } from './tools.ts'
 
 export function addMaintainCommands(tools: CommandTools): void {
   const { add, run, runAtOnce } = tools
+  add('start', 'start the daemon; other commands do this by themselves')
+    .addOption(DAEMON)
+    .action(runAtOnce('running', 'start'))
+  // other tools stop models, which is answered
+  add('stop', 'end the daemon').allowExcessArguments().action(runAtOnce('running', 'stop'))
+  add('restart', 'end the daemon, and start it again').addOption(DAEMON).action(runAtOnce('running', 'restart'))
+  add('serve', 'run the daemon in the foreground, until Ctrl-C').addOption(DAEMON).action(runAtOnce('running', 'serve'))
   add('status', 'show the daemon, its store and its jobs').action(run('daemon', 'status'))
   add('jobs [id]', 'list running and recent jobs')
     .option('-f, --follow', 'follow a job to its end; without an id, the newest running job')
@@ -17,12 +24,12 @@ export function addMaintainCommands(tools: CommandTools): void {
   addServiceCommands(tools)
   const hubs = ['hf'] as const
   add('login', 'store a token of the model hub, for gated and private repositories')
-    .addArgument(new Argument('<hub>', 'the hub').choices(hubs))
+    .addArgument(new Argument('[hub]', 'the hub').choices(hubs).default('hf'))
     .option('--replace', 'replace a token that another program stored')
     .option('--no-check', 'store it without asking the hub')
     .action(run('login', 'login'))
   add('logout', 'remove the token of the model hub')
-    .addArgument(new Argument('<hub>', 'the hub').choices(hubs))
+    .addArgument(new Argument('[hub]', 'the hub').choices(hubs).default('hf'))
     .action(runAtOnce('login', 'logout'))
   add('move <dir>', 'copy the store to another disk; the old one stays until you delete it')
     .option('--new', 'even if the folder had another store')

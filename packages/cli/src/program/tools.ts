@@ -27,9 +27,12 @@ export const MODULES = {
   newer: () => import('../commands/newer.ts'),
   oci: () => import('../commands/oci.ts'),
   path: () => import('../commands/path.ts'),
+  ps: () => import('../commands/ps.ts'),
   publish: () => import('../commands/publish.ts'),
   remove: () => import('../commands/remove.ts'),
   room: () => import('../commands/room.ts'),
+  run: () => import('../commands/run.ts'),
+  running: () => import('../commands/running.ts'),
   search: () => import('../commands/search.ts'),
   seed: () => import('../commands/seed.ts'),
   service: () => import('../commands/service.ts'),
@@ -61,6 +64,11 @@ export const common = (command: Command): Command =>
     .addOption(new Option('--json', 'machine-readable output').helpGroup(COMMON_OPTIONS))
     .addOption(new Option('-q, --quiet', 'print only the result').helpGroup(COMMON_OPTIONS))
     .addOption(
+      new Option('--in-process', 'run the daemon for this command only, if none runs: in CI and containers').helpGroup(
+        COMMON_OPTIONS
+      )
+    )
+    .addOption(
       new Option('--socket <path>', "the daemon's socket; default: SVC_SOCKET, else the user's own").helpGroup(
         COMMON_OPTIONS
       )
@@ -90,6 +98,14 @@ export const IMAGE = new Option(
 export const PEER = new Option('--peer <host:port>', 'a peer to ask; repeatable').argParser(list)
 export const PLAIN_HTTP = new Option('--plain-http', 'use HTTP without TLS, as local registries do')
 export const PRIVATE = new Option('--private', 'keep it private: do not announce or share it')
+export const OPAQUE = new Option(
+  '--opaque',
+  'import every file as it is, or those of --file, as one model: ONNX, whisper.cpp and other formats'
+)
+export const ALLOW_PICKLE = new Option(
+  '--allow-pickle',
+  'with --opaque, import pickles, too, which can run code when they are loaded'
+)
 export const QUANT = new Option('--quant <quants>', 'only these quants, comma-separated')
 export const WITHHELD = new Option(
   '--withheld',

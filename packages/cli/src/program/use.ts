@@ -1,8 +1,16 @@
 import { COMFYUI_USES } from '@svc/view'
 import { Option } from 'commander'
+import { RUNTIME_NAMES } from '../runtimes/runtimes.ts'
 import { type CommandTools, list } from './tools.ts'
 
 export function addUseCommands({ add, run }: CommandTools): void {
+  add('run <ref> [args...]', 'start a runtime on a model: llama-server, llama-cli, ollama, vllm or mlx_lm')
+    .addOption(
+      new Option('--with <runtime>', 'the runtime; default: the first that is installed and loads the model').choices(
+        RUNTIME_NAMES
+      )
+    )
+    .action(run('run', 'run'))
   add('path <ref>', 'print the path to load: the GGUF, its first shard, or the folder')
     .option('--dir', 'print the folder with all files')
     .option('--all', 'print every part of a split GGUF')

@@ -26,6 +26,12 @@ export function launchd(command: readonly string[], home: string, uid: number, e
       { run: ['launchctl', 'enable', target] }
     ],
     remove: [{ run: ['launchctl', 'bootout', target], mayFail: true }, { remove: agentPath(home) }],
+    start: [
+      { run: ['launchctl', 'bootstrap', domain, agentPath(home)], mayFail: true },
+      { run: ['launchctl', 'kickstart', target] }
+    ],
+    // it ends with 0, after which the agent does not start it again
+    stop: [{ run: ['launchctl', 'kill', 'SIGTERM', target] }],
     state() {
       const { code, stdout } = runProgram(['launchctl', 'print', target], env)
       const state = /^\s*state = (.+)$/m.exec(stdout)?.[1] ?? 'not loaded'

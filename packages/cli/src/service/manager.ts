@@ -32,6 +32,9 @@ export interface ServiceManager {
   check(): void
   readonly install: readonly ServiceStep[]
   readonly remove: readonly ServiceStep[]
+  /** Starts or stops the installed service, until the next login. */
+  readonly start: readonly ServiceStep[]
+  readonly stop: readonly ServiceStep[]
   state(): ServiceState
   /** Remarks for the user once it runs. */
   readonly remarks: readonly string[]

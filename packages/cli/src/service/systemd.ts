@@ -41,6 +41,9 @@ export function systemd(
       ...ALL_UNITS.map((unit) => ({ remove: join(folder, unit) })),
       { run: ctl('daemon-reload') }
     ],
+    start: [{ run: ctl('start', ...DAEMON_UNITS) }],
+    // the socket would start it again at the next request
+    stop: [{ run: ctl('stop', ...DAEMON_UNITS) }],
     state() {
       const installed = DAEMON_UNITS.every((unit) => contentOf(join(folder, unit)) !== undefined)
       const enabled = runProgram(ctl('is-enabled', 'svcd.socket'), env).stdout.trim()

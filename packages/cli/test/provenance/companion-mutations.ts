@@ -6,7 +6,7 @@ const OWN_TEST = { file: 'packages/daemon/test/import/own-companions.test.ts' }
 
 /** What of a folder's small files leaves with its model. */
 export const COMPANIONS: readonly Mutation[] = [
-  ...of('daemon/src/library/given-companions.ts', [
+  ...of('internal/state/src/given-companions.ts', [
     {
       what: 'companions: the note of an import counts, whatever the source of a later import',
       find: `file.own ?? (`,
@@ -46,7 +46,7 @@ export const COMPANIONS: readonly Mutation[] = [
       caughtBy: OWN_TEST
     }
   ]),
-  ...of('daemon/src/import/companions.ts', [
+  ...of('library/src/import/companions.ts', [
     {
       what: 'companions: an import omits secrets',
       find: `&& isSecretByName(name)) omit('secret')`,
@@ -66,15 +66,15 @@ export const COMPANIONS: readonly Mutation[] = [
       caughtBy: OWN_TEST
     }
   ]),
-  ...of('daemon/src/library/artifacts.ts', [
+  ...of('internal/state/src/artifacts.ts', [
     {
       what: 'companions: an import that makes an artifact public does not publish companions that came with a credential',
       find: `const isOpened = before !== undefined && !verdictOf(before, 'export').given && verdictOf(next, 'export').given`,
       replace: `const isOpened = false as boolean`,
-      caughtBy: { file: 'packages/daemon/test/library/artifacts.test.ts' }
+      caughtBy: { file: 'packages/internal/state/test/artifacts.test.ts' }
     }
   ]),
-  ...of('daemon/src/library/companions.ts', [
+  ...of('internal/state/src/companions.ts', [
     {
       what: 'companions: views and open files know which companions are the owner’s own',
       find: `new Set(ownCompanions(document, state).map(({ path }) => path))`,
@@ -82,7 +82,7 @@ export const COMPANIONS: readonly Mutation[] = [
       caughtBy: OWN_TEST
     }
   ]),
-  ...of('daemon/src/library/view-maker.ts', [
+  ...of('internal/state/src/view-maker.ts', [
     {
       what: 'companions: mirrors are given no folder with the owner’s own files',
       find: `[...missing, ...ownCompanions(document, state)]`,
@@ -90,12 +90,18 @@ export const COMPANIONS: readonly Mutation[] = [
       caughtBy: OWN_TEST
     }
   ]),
-  ...of('daemon/src/import/plan.ts', [
+  ...of('library/src/import/plan.ts', [
     {
       what: 'the text of a licence that is named like a secret is not kept',
       find: `const licences = recognition.licences.filter(({ name }) => !isSecretByName(name))`,
       replace: `const { licences } = recognition`,
       caughtBy: OWN_TEST
+    },
+    {
+      what: 'files that are taken as they are come without those named like secrets',
+      find: `isHidden(name) || isSecretByName(name)`,
+      replace: `isHidden(name)`,
+      caughtBy: { file: 'packages/cli/test/opaque.test.ts', name: 'a folder comes without what is hidden or secret' }
     }
   ]),
   ...of('daemon/src/api/routes/models.ts', [
@@ -120,7 +126,7 @@ export const COMPANIONS: readonly Mutation[] = [
       caughtBy: { file: 'packages/cli/test/companions.test.ts' }
     }
   ]),
-  ...of('daemon/src/library/artifacts.ts', [
+  ...of('internal/state/src/artifacts.ts', [
     {
       what: 'companions: the credential that fetched companions restricts their artifact',
       find: `provenance: mergedProvenance(before.provenance, facts, { isPinned: true, wasComplete: false }),`,
@@ -155,7 +161,7 @@ export const COMPANIONS: readonly Mutation[] = [
       caughtBy: PINNED_TEST
     }
   ]),
-  ...of('daemon/src/library/view-maker.ts', [
+  ...of('internal/state/src/view-maker.ts', [
     {
       what: 'companions: mirrors show none of the owner’s own files',
       find: `[...missing, ...ownCompanions(document, state)]`,

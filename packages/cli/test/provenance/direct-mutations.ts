@@ -8,7 +8,7 @@ export const of = (file: string, changes: readonly Change[]): Mutation[] =>
   changes.map((change) => ({ file: `packages/${file}`, ...change }))
 
 const TESTS = 'packages/daemon/test'
-export const RULE_TEST = { file: `${TESTS}/library/provenance.test.ts` }
+export const RULE_TEST = { file: 'packages/internal/state/test/provenance.test.ts' }
 const PROOF_TEST = { file: `${TESTS}/sources/hub/proof.test.ts` }
 const ADOPT_TEST = { file: `${TESTS}/sources/hub/adopt.test.ts` }
 const BESIDE_TEST = { file: 'packages/cli/test/adopt-sharing.test.ts', name: 'small files that may leave' }
@@ -20,7 +20,7 @@ const DAMAGED_TEST = { file: `${TESTS}/api/damaged-state.test.ts`, name: 'stays 
 
 /** Checks that random histories meet too seldom, or that take something to happen meanwhile. */
 export const DIRECT: readonly Mutation[] = [
-  ...of('daemon/src/library/provenance.ts', [
+  ...of('internal/state/src/provenance.ts', [
     {
       what: 'an artifact with unproven bytes is withheld',
       find: `if (unproven.length > 0) {`,
@@ -52,7 +52,7 @@ export const DIRECT: readonly Mutation[] = [
       caughtBy: RULE_TEST
     }
   ]),
-  ...of('daemon/src/library/artifacts.ts', [
+  ...of('internal/state/src/artifacts.ts', [
     {
       what: 'a damaged record counts as private',
       find: `{ access: 'unknown', decision: { is: 'private' } }`,
@@ -60,7 +60,7 @@ export const DIRECT: readonly Mutation[] = [
       caughtBy: DAMAGED_TEST
     }
   ]),
-  ...of('daemon/src/import/proof.ts', [
+  ...of('library/src/import/proof.ts', [
     {
       what: 'bytes that the store already had do not count as the source’s',
       find: `else this.#taken.set(name, digest)`,
@@ -68,7 +68,7 @@ export const DIRECT: readonly Mutation[] = [
       caughtBy: PROOF_TEST
     }
   ]),
-  ...of('daemon/src/library/holdings.ts', [
+  ...of('internal/state/src/holdings.ts', [
     {
       what: 'only artifacts that may leave, or that the same source gave, prove bytes',
       find: `(state) => (!isRestricted && isGiven(state)) || gaveItself(state, source)`,
@@ -132,7 +132,7 @@ export const DIRECT: readonly Mutation[] = [
       caughtBy: ADOPT_TEST
     }
   ]),
-  ...of('daemon/src/sources/local/seen-bytes.ts', [
+  ...of('library/src/local/seen-bytes.ts', [
     {
       what: 'small files that leave with an adopted model must be the hub’s',
       find: `&& !isForLoaders(name)`,

@@ -8,7 +8,7 @@ const HINTS: DirectTest = { file: `${TESTS}/commands/restored-hints.test.ts` }
 
 /** What strangers' documents say of bytes that are here: pinned manifests, and the records of a backup. */
 export const DOCUMENTS: readonly Mutation[] = [
-  ...of('daemon/src/library/holdings.ts', [
+  ...of('internal/state/src/holdings.ts', [
     {
       what: 'documents: a pinned manifest may call bytes whatever it likes',
       find: `for (const file of files) if (file.size > 0) (this.#isHere(file) ? here : absent).push(file)`,
@@ -46,7 +46,7 @@ export const DOCUMENTS: readonly Mutation[] = [
       caughtBy: PINS('what is here leaves as no')
     }
   ]),
-  ...of('daemon/src/library/away.ts', [
+  ...of('internal/state/src/away.ts', [
     {
       what: 'documents: an eviction does not complete what was never complete',
       find: `return await artifacts.endAway(manifestDigest)`,
@@ -54,12 +54,12 @@ export const DOCUMENTS: readonly Mutation[] = [
       caughtBy: PINS('by another import')
     }
   ]),
-  ...of('daemon/src/library/provenance.ts', [
+  ...of('internal/state/src/provenance.ts', [
     {
       what: 'documents: whoever only names bytes does not end what a credential restricts',
       find: `if (before.access === 'restricted' && now.access !== 'restricted' && now.unproven !== undefined) return before`,
       replace: ``,
-      caughtBy: { file: `${TESTS}/library/provenance.test.ts`, name: 'credentials apply until' }
+      caughtBy: { file: 'packages/internal/state/test/provenance.test.ts', name: 'credentials apply until' }
     },
     {
       what: 'documents: a restored record of absent bytes says nothing of who may have them',
@@ -88,7 +88,7 @@ export const DOCUMENTS: readonly Mutation[] = [
       caughtBy: RESTORED('that comes later')
     }
   ]),
-  ...of('daemon/src/library/restored-records.ts', [
+  ...of('internal/state/src/restored-records.ts', [
     {
       what: 'documents: a restored record vouches only for bytes of the backup',
       find: `return lacking === undefined ? restored :`,

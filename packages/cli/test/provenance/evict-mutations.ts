@@ -9,7 +9,7 @@ const QUOTA: DirectTest = { file: `${ROOM}/quota.slow.ts`, name: 'the space to k
 
 /** What keeps weights here that could not be had again, or that somebody needs now. */
 export const EVICTIONS: readonly Mutation[] = [
-  ...of('daemon/src/operations/evict.ts', [
+  ...of('library/src/operations/evict.ts', [
     {
       what: 'a model without a proven copy stays',
       caughtBy: MODEL,
@@ -41,7 +41,7 @@ export const EVICTIONS: readonly Mutation[] = [
       replace: ''
     }
   ]),
-  ...of('daemon/src/operations/room.ts', [
+  ...of('library/src/operations/room.ts', [
     {
       what: 'no model is evicted for another without the owner’s consent',
       caughtBy: QUOTA,
@@ -49,7 +49,7 @@ export const EVICTIONS: readonly Mutation[] = [
       replace: 'if (Date.now() < 0) throw'
     }
   ]),
-  ...of('daemon/src/operations/copies.ts', [
+  ...of('library/src/operations/copies.ts', [
     {
       what: 'a place that no longer has the bytes proves nothing',
       caughtBy: MODEL,
@@ -64,7 +64,7 @@ export const EVICTIONS: readonly Mutation[] = [
       replace: 'if (Date.now() < 0)'
     }
   ]),
-  ...of('daemon/src/library/eviction.ts', [
+  ...of('internal/state/src/eviction.ts', [
     { what: 'a proof expires', caughtBy: MODEL, find: ' && nowMs - provenMs <= proofMs', replace: '' }
   ]),
   ...of('daemon/src/sources/hub/listed-bytes.ts', [

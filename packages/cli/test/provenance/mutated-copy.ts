@@ -12,7 +12,7 @@ import {
   symlinkSync,
   writeFileSync
 } from 'node:fs'
-import { join } from 'node:path'
+import { join, relative } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 
@@ -38,7 +38,7 @@ export interface DirectTest {
 
 const ROOT = fileURLToPath(new URL('../../../..', import.meta.url))
 /** The packages that are copied, and found by each other in the copy. */
-const COPIED = ['classify', 'cli', 'daemon', 'oci']
+const COPIED = ['classify', 'cli', 'daemon', 'internal/state', 'library', 'oci']
 
 /** Copies the packages with these mutations, and their tests, into `folder`. @returns the copy's `main.ts` */
 export function mutatedCopy(folder: string, mutations: readonly Mutation[]): string {
@@ -50,7 +50,7 @@ export function mutatedCopy(folder: string, mutations: readonly Mutation[]): str
     cpSync(join(from, 'package.json'), join(to, 'package.json'))
     linkModules(copy, join(from, 'node_modules'), join(to, 'node_modules'))
   }
-  for (const test of ['packages/cli/test', 'packages/daemon/test'])
+  for (const test of ['cli', 'daemon', 'internal/state', 'library'].map((name) => `packages/${name}/test`))
     cpSync(join(ROOT, test), join(copy, test), { recursive: true })
   for (const name of [
     'package.json',
@@ -104,11 +104,9 @@ function linkModules(copy: string, from: string, to: string): void {
     if (name.startsWith('@') && lstatSync(join(from, name)).isDirectory()) {
       mkdirSync(join(to, name))
       for (const each of readdirSync(join(from, name))) {
-        const isCopied = name === '@svc' && COPIED.includes(each)
-        symlinkSync(
-          isCopied ? join(copy, 'packages', each) : realpathSync(join(from, name, each)),
-          join(to, name, each)
-        )
+        const target = realpathSync(join(from, name, each))
+        const isCopied = COPIED.some((name) => target === join(ROOT, 'packages', name))
+        symlinkSync(isCopied ? join(copy, relative(ROOT, target)) : target, join(to, name, each))
       }
     } else symlinkSync(realpathSync(join(from, name)), join(to, name))
   }

@@ -12,7 +12,7 @@ const PINS_TEST = { file: 'packages/cli/test/provenance/hostile-pins.test.ts', n
 const MARKED_TEST = { file: 'packages/cli/test/provenance/roads.slow.ts', name: 'by an archive' }
 
 /** The rule itself. */
-const RULE = of('daemon/src/library/provenance.ts', [
+const RULE = of('internal/state/src/provenance.ts', [
   {
     what: 'a model that the owner keeps private is withheld',
     dies: [1, 48],
@@ -130,7 +130,7 @@ const SOURCES = [
       replace: `repository.usedCredentials && Date.now() < 0 ?`
     }
   ]),
-  ...of('daemon/src/sources/local/adopted.ts', [
+  ...of('library/src/local/adopted.ts', [
     {
       what: 'the hub decides whether an adopted cache is public',
       caughtBy: { file: 'packages/daemon/test/sources/hub/adopt.test.ts', name: 'an adopted' },
@@ -150,7 +150,7 @@ const SOURCES = [
       replace: `(await downloadAmong([], tools)) === undefined`
     }
   ]),
-  ...of('daemon/src/sources/local/source.ts', [
+  ...of('library/src/local/source.ts', [
     {
       what: 'a plain import of files in the cache of a tool is not the owner’s own',
       caughtBy: { file: SHARING_TEST, name: 'a plain import of a path in a cache' },

@@ -11,7 +11,7 @@ const MIRRORS = (name: string): DirectTest => ({ file: `${TESTS}/mirror/signed-m
 const YOUNGER = MIRRORS('removes unsigned models from the mirrors')
 
 export const TRUST: readonly Mutation[] = [
-  ...of('daemon/src/import/importer.ts', [
+  ...of('library/src/import/importer.ts', [
     {
       what: 'trust: an import asks for the rule',
       find: `ruledImport(repo, await planSelected(source, selection, offload, signal), trust)`,
@@ -41,7 +41,7 @@ export const TRUST: readonly Mutation[] = [
       caughtBy: IMPORT('refused with the names')
     }
   ]),
-  ...of('daemon/src/import/ruled-import.ts', [
+  ...of('library/src/import/ruled-import.ts', [
     {
       what: 'trust: a rule also matches the name of a model’s source',
       find: `trust.ruleFor({ typed: [typed ?? formatRepoId(repo)], claimed })`,
@@ -67,7 +67,7 @@ export const TRUST: readonly Mutation[] = [
       caughtBy: MIRRORS('client caused is shown after a restart')
     }
   ]),
-  ...of('daemon/src/library/trust.ts', [
+  ...of('internal/state/src/trust.ts', [
     {
       what: 'trust: the strictest of several rules applies',
       find: `const mode = brought.some((rule) => rule.mode === 'require') ? 'require' : 'warn'`,
@@ -221,7 +221,7 @@ export const TRUST: readonly Mutation[] = [
       caughtBy: YOUNGER
     }
   ]),
-  ...of('daemon/src/library/signed-models.ts', [
+  ...of('internal/state/src/signed-models.ts', [
     {
       what: 'trust: a rule also matches the source of a stored model',
       find: `trust.ruleFor({ typed, claimed: [source.repo, source.asked, upstream] })`,

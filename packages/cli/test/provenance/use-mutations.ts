@@ -13,7 +13,7 @@ const STRANGERS = (name: string): DirectTest => testOf(`${DAEMON}/mirror/strange
 const CATALOG = (name: string): DirectTest => testOf(`${DAEMON}/sources/catalog/withheld.slow.ts`, name)
 const KEYS = testOf(`${DAEMON}/swarm/webseed-keys.test.ts`, 'withheld')
 const UNPROVEN = testOf(`${DAEMON}/mirror/oci-unproven.test.ts`)
-const ARTIFACTS = testOf(`${DAEMON}/library/artifacts.test.ts`)
+const ARTIFACTS = testOf('packages/internal/state/test/artifacts.test.ts')
 const MODELS = testOf(`${DAEMON}/library/models.test.ts`, 'reports thousands of models')
 
 /** The test that finds it, what the check is for, its text, and what stands there without it. */
@@ -21,7 +21,7 @@ type Row = readonly [caughtBy: DirectTest, what: string, find: string, replace: 
 
 const of = (file: string, rows: readonly Row[]): Mutation[] =>
   rows.map(([caughtBy, what, find, replace]) => ({
-    file: `packages/daemon/src/${file}`,
+    file: `packages/${file}`,
     what,
     find,
     replace,
@@ -29,7 +29,7 @@ const of = (file: string, rows: readonly Row[]): Mutation[] =>
   }))
 
 const LIBRARY = [
-  ...of('import/importer.ts', [
+  ...of('library/src/import/importer.ts', [
     [
       PRIVATE('a private import is not announced, also after'),
       'an import is marked before its artifacts are recorded',
@@ -43,7 +43,7 @@ const LIBRARY = [
       'const notice = ((..._: unknown[]) => undefined as string | undefined)('
     ]
   ]),
-  ...of('import/importer.ts', [
+  ...of('library/src/import/importer.ts', [
     [
       COMING('a model that needs a signature'),
       'a model that needs a signature is shown only after its check',
@@ -51,7 +51,7 @@ const LIBRARY = [
       ''
     ]
   ]),
-  ...of('import/proof.ts', [
+  ...of('library/src/import/proof.ts', [
     [
       COMING('another source began'),
       'bytes that another source began do not count before this import reaches them',
@@ -77,7 +77,7 @@ const LIBRARY = [
       'undefined as undefined | Map<Sha256Digest, Provenance>'
     ]
   ]),
-  ...of('library/artifacts.ts', [
+  ...of('internal/state/src/artifacts.ts', [
     [
       KEYS,
       'a webseed key that was used restricts its artifact',
@@ -115,7 +115,7 @@ const LIBRARY = [
       'if (before === undefined) return undefined'
     ]
   ]),
-  ...of('library/holdings.ts', [
+  ...of('internal/state/src/holdings.ts', [
     [
       UNPROVEN,
       'a door learns which bytes of an unfinished artifact came from another import',
@@ -129,7 +129,7 @@ const LIBRARY = [
       'const isGiven = (state: HoldingArtifact): boolean => state !== undefined'
     ]
   ]),
-  ...of('library/members.ts', [
+  ...of('internal/state/src/members.ts', [
     [
       MODELS,
       'the list marks private models',
@@ -149,7 +149,7 @@ const LIBRARY = [
       "const verdict = verdictOf({ provenance: { access: 'own' } }, 'export')"
     ]
   ]),
-  ...of('library/provenance.ts', [
+  ...of('internal/state/src/provenance.ts', [
     [
       PRIVATE('a private import is not announced, also after'),
       'a withheld model is held back from the swarm',
@@ -166,7 +166,7 @@ const LIBRARY = [
 ]
 
 const MIRRORS = [
-  ...of('mirror/hub-mirror.ts', [
+  ...of('daemon/src/mirror/hub-mirror.ts', [
     [
       MEANWHILE('a file is not sent'),
       'the hub’s mirror asks when a file is open',
@@ -192,12 +192,12 @@ const MIRRORS = [
       'if (demand?.allows(repo) !== true) return here'
     ]
   ]),
-  ...of('mirror/oci-mirror.ts', [
+  ...of('daemon/src/mirror/oci-mirror.ts', [
     [
       MEANWHILE('is not answered if'),
       'the OCI mirror asks before it sends a manifest',
       'if (await this.#mayGive(name, artifact)) return form.manifest',
-      'if (artifact !== undefined) return image.manifest'
+      'if (artifact !== undefined) return form.manifest'
     ],
     [
       MEANWHILE('a file is not sent'),
@@ -212,7 +212,7 @@ const MIRRORS = [
       'if (artifact === undefined) {'
     ]
   ]),
-  ...of('mirror/s3-mirror.ts', [
+  ...of('daemon/src/mirror/s3-mirror.ts', [
     [
       MEANWHILE('is not answered if'),
       'the S3 mirror asks before it sends a listing',
@@ -226,7 +226,7 @@ const MIRRORS = [
       'DOOR !== undefined'
     ]
   ]),
-  ...of('mirror/hub-demand.ts', [
+  ...of('daemon/src/mirror/hub-demand.ts', [
     [
       STRANGERS('a private file is not sent'),
       'strangers get from the store only bytes that the hub served them',
@@ -234,7 +234,7 @@ const MIRRORS = [
       'if ((await this'
     ]
   ]),
-  ...of('swarm/companions-swarm.ts', [
+  ...of('daemon/src/swarm/companions-swarm.ts', [
     [
       testOf(`${DAEMON}/swarm/companions-withheld.test.ts`, 'has just become withheld'),
       'companions of a model that is held back are not announced',
@@ -242,7 +242,7 @@ const MIRRORS = [
       '?.seeding !== true)'
     ]
   ]),
-  ...of('sources/hub/outdated.ts', [
+  ...of('daemon/src/sources/hub/outdated.ts', [
     [
       testOf(`${DAEMON}/sources/hub/outdated.slow.ts`, 'private and restricted models stay so'),
       'an upgrade keeps the owner’s mark',
@@ -250,7 +250,7 @@ const MIRRORS = [
       ''
     ]
   ]),
-  ...of('mirror/served-models.ts', [
+  ...of('daemon/src/mirror/served-models.ts', [
     [
       COMING('a private import is invisible'),
       'clients do not wait for a withheld import',
@@ -306,7 +306,7 @@ const MIRRORS = [
       'state.incomplete !== true && door !== undefined'
     ]
   ]),
-  ...of('mirror/artifact-files.ts', [
+  ...of('daemon/src/mirror/artifact-files.ts', [
     [
       COMING('blobs from another source'),
       'a read waits for the import, whatever the store has meanwhile',
@@ -320,7 +320,7 @@ const MIRRORS = [
       'const { mayRead } = reading'
     ]
   ]),
-  ...of('mirror/send-file.ts', [
+  ...of('daemon/src/mirror/send-file.ts', [
     [
       MEANWHILE('a file is not sent'),
       'an open file is checked',
@@ -334,7 +334,7 @@ const MIRRORS = [
       'if (reader === undefined) return false'
     ]
   ]),
-  ...of('api/routes/models.ts', [
+  ...of('daemon/src/api/routes/models.ts', [
     [
       testOf('packages/cli/test/why.test.ts'),
       '`why` shows the verdict of each door',
@@ -345,7 +345,7 @@ const MIRRORS = [
 ]
 
 const SWARM = [
-  ...of('swarm/fetches.ts', [
+  ...of('daemon/src/swarm/fetches.ts', [
     [
       UNPROVEN,
       'a fetch asks which bytes came from another import',
@@ -365,7 +365,7 @@ const SWARM = [
       'upload: true,'
     ]
   ]),
-  ...of('swarm/import-bt.ts', [
+  ...of('daemon/src/swarm/import-bt.ts', [
     [
       PRIVATE('is not announced while it looks'),
       'a private import looks for its manifest without announcing',
@@ -397,7 +397,7 @@ const SWARM = [
       'const notice = undefined as string | undefined'
     ]
   ]),
-  ...of('swarm/pinned-manifest.ts', [
+  ...of('daemon/src/swarm/pinned-manifest.ts', [
     [
       ROADS('that says'),
       'a webseed’s header marks its model as withheld',
@@ -411,7 +411,7 @@ const SWARM = [
       'manifest === pin && Date.now() < 0'
     ]
   ]),
-  ...of('swarm/seeding.ts', [
+  ...of('daemon/src/swarm/seeding.ts', [
     [
       SEEDING('at the end of its fetch'),
       'a finished fetch becomes a seed only if that is still permitted',
@@ -431,10 +431,10 @@ const SWARM = [
       'return config !== undefined && (await needed.isGiven(manifestDigest))'
     ]
   ]),
-  ...of('swarm/signed-requests.ts', [
+  ...of('daemon/src/swarm/signed-requests.ts', [
     [KEYS, 'a signed request is recorded before it is sent', 'await artifacts.usedKey(manifestDigest)', '']
   ]),
-  ...of('swarm/share.ts', [
+  ...of('daemon/src/swarm/share.ts', [
     [
       testOf(`${DAEMON}/swarm/from-peers.slow.ts`, 'POST /v1/share announces'),
       '`share` says why something is held back',
@@ -445,7 +445,7 @@ const SWARM = [
 ]
 
 const V1 = [
-  ...of('sources/catalog/catalog.ts', [
+  ...of('daemon/src/sources/catalog/catalog.ts', [
     [
       CATALOG('a model made private leaves'),
       'a v1 torrent is joined only if its files may leave',
@@ -483,7 +483,7 @@ const V1 = [
       'void ((manifestDigest: Sha256Digest) => {'
     ]
   ]),
-  ...of('sources/catalog/content.ts', [
+  ...of('daemon/src/sources/catalog/content.ts', [
     [
       CATALOG("another repository's interrupted import"),
       'a pull knows which bytes its source did not give',
@@ -491,7 +491,7 @@ const V1 = [
       'const isSeen = (await proof.begin({ name, digest: sha256 }, { isEmpty: true })) || Date.now() > 0'
     ]
   ]),
-  ...of('sources/catalog/pull.ts', [
+  ...of('daemon/src/sources/catalog/pull.ts', [
     [
       CATALOG('what its owner keeps'),
       'a pull uploads no bytes that came from another import',

@@ -37,6 +37,19 @@ const selectionFields = {
   malformed: Type.Optional(MalformedSchema)
 }
 
+/** Files as they are (spec rec.32): of imports from disk, hub and OCI, and of pinned ones. */
+const opaqueFields = {
+  recognise: Type.Optional(
+    Type.Enum(['opaque'], {
+      description:
+        'takes every file as it is, or those that `files` match, as one artifact of the quant `raw` (additive)'
+    })
+  ),
+  allowPickle: Type.Optional(
+    flag('with `recognise`, also takes pickles, which can run code when they are loaded (additive)')
+  )
+}
+
 const AuxSchema = Type.Union(
   [Type.Literal('all'), Type.Literal('none'), Type.Array(Type.String({ maxLength: 64 }), { maxItems: 64 })],
   {
@@ -64,6 +77,7 @@ export const ImportLocalBodySchema = named('ImportLocalBody', {
     })
   ),
   aux: Type.Optional(AuxSchema),
+  ...opaqueFields,
   ...selectionFields
 })
 export type ImportLocalBody = Type.Static<typeof ImportLocalBodySchema>
@@ -114,6 +128,7 @@ export const ImportHfBodySchema = named('ImportHfBody', {
   ),
   as: Type.Optional(AsSchema),
   aux: Type.Optional(AuxSchema),
+  ...opaqueFields,
   ...selectionFields
 })
 export type ImportHfBody = Type.Static<typeof ImportHfBodySchema>
@@ -149,6 +164,7 @@ export const ImportBtBodySchema = named('ImportBtBody', {
   ),
   as: Type.Optional(AsSchema),
   private: Type.Optional(PrivateSchema),
+  ...opaqueFields,
   replace: Type.Optional(ReplaceSchema),
   evict: Type.Optional(EvictSchema)
 })
@@ -175,6 +191,7 @@ export const ImportOciBodySchema = named('ImportOciBody', {
   image: Type.Optional(text('`registry/name:tag` or `registry/name@sha256:<hex>`')),
   plainHttp: Type.Optional(flag('without TLS, as always with registries on this machine')),
   as: AsSchema,
+  ...opaqueFields,
   ...selectionFields
 })
 export type ImportOciBody = Type.Static<typeof ImportOciBodySchema>

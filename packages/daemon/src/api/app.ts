@@ -1,12 +1,12 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import { API_VERSIONS, MAX_BODY_BYTES, type RouteId } from '@svc/client/protocol'
+import type { Log } from '@svc/library/parts'
 import { DaemonError } from '../errors.ts'
 import { BodyError, readRequestBody } from '../http/body.ts'
 import { endConnectionWith } from '../http/connection.ts'
 import { envelope, sendJson } from '../http/envelope.ts'
 import { RouteTable } from '../http/route-table.ts'
 import { createHttpServer, type ServerOptions } from '../http/server.ts'
-import type { Log } from '../library/log.ts'
 import type { ApiRoute } from './route.ts'
 import { toWireError, type WireError } from './wire-error.ts'
 

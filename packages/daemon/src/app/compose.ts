@@ -2,26 +2,30 @@ import { type DiskBlobStore, type DiskStoreOptions, withLease } from '@svc/cas'
 import type { Job } from '@svc/client/protocol'
 import type { Clock } from '@svc/internal-clock'
 import { holdOffOnNetworkFileSystem, loadFilePort } from '@svc/internal-files'
+import {
+  Copies,
+  composeLibrary,
+  DocumentReader,
+  Evictions,
+  Importer,
+  LibraryError,
+  type Log,
+  Offload,
+  Removals,
+  Room,
+  type RoomDeps,
+  SourcesFiller,
+  STRANGERS_HEAP_MIB,
+  TrustRules
+} from '@svc/library/parts'
 import type { Sha256Digest } from '@svc/ref'
 import { toWireError } from '../api/wire-error.ts'
 import type { DaemonConfig } from '../config/config.ts'
 import { ConfigError, StartError } from '../errors.ts'
 import { Listeners } from '../http/traffic.ts'
-import { Importer } from '../import/importer.ts'
 import { ImportJobs } from '../jobs/import-jobs.ts'
 import { JobRegistry } from '../jobs/registry.ts'
 import type { JobErrors } from '../jobs/tracked-job.ts'
-import { composeLibrary } from '../library/compose-library.ts'
-import { DocumentReader } from '../library/document-calls.ts'
-import { LibraryError } from '../library/library-error.ts'
-import type { Log } from '../library/log.ts'
-import { Removals } from '../library/removal.ts'
-import { TrustRules } from '../library/trust.ts'
-import { Offload, STRANGERS_HEAP_MIB } from '../offload/pool.ts'
-import { Copies } from '../operations/copies.ts'
-import { Evictions } from '../operations/evict.ts'
-import { Room, type RoomDeps } from '../operations/room.ts'
-import { SourcesFiller } from '../operations/sources-filler.ts'
 import { LocalImports } from '../sources/local/local-imports.ts'
 import { OciImports } from '../sources/oci/oci-imports.ts'
 import { StandingViews } from '../standing/standing-views.ts'

@@ -1,9 +1,9 @@
 #!/usr/bin/env node
 import { Output } from '@svc/internal-terminal'
+import { LibraryError } from '@svc/library/parts'
 import { advised } from '../advice.ts'
 import { StartError } from '../errors.ts'
 import { type Flags, HELP, parseFlags, SEE_HELP } from '../flags.ts'
-import { LibraryError } from '../library/library-error.ts'
 import { VERSION } from './version.ts'
 
 const [stdout, stderr] = [Output.stdout(), Output.stderr()]

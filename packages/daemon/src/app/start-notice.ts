@@ -1,6 +1,6 @@
 import type { SwarmStatus } from '@svc/client/protocol'
 import type { Clock } from '@svc/internal-clock'
-import type { Log } from '../library/log.ts'
+import type { Log } from '@svc/library/parts'
 import { type RuntimeFacts, removeRuntimeFile, writeRuntimeFile } from './runtime-file.ts'
 
 /** Readers consider the file stale when it has not been rewritten for some seconds. */

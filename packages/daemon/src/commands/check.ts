@@ -1,4 +1,5 @@
 import { defaultSocketPath } from '@svc/client/protocol'
+import { TrustRules } from '@svc/library/parts'
 import { configuredAddress } from '../config/address.ts'
 import { configPath, type DaemonConfig, type Environment, programConfig } from '../config/config.ts'
 import { readConfigFile } from '../config/file.ts'
@@ -8,7 +9,6 @@ import { VIEWS_KEYS } from '../config/standing.ts'
 import { TRUST_KEYS } from '../config/trust.ts'
 import { WEBSEED_KEYS } from '../config/webseed.ts'
 import type { Flags } from '../flags.ts'
-import { TrustRules } from '../library/trust.ts'
 import { lookAtStore } from '../store-opening.ts'
 import { WebseedKeys } from '../swarm/webseed-keys.ts'
 

@@ -1,8 +1,8 @@
+import type { StorePlace } from '@svc/library/parts'
 import { configPath, type Environment, loadConfig } from '../config/config.ts'
 import { writeKey } from '../config/edit.ts'
 import { StartError } from '../errors.ts'
 import type { Flags } from '../flags.ts'
-import type { StorePlace } from '../library/opening.ts'
 import { lookAtStore, openStore } from '../store-opening.ts'
 
 /**

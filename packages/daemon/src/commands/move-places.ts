@@ -2,8 +2,8 @@ import { lstat, open, readdir, realpath, stat } from 'node:fs/promises'
 import { dirname, join, resolve, sep } from 'node:path'
 import type { DiskBlobStore } from '@svc/cas'
 import { makeFolders } from '@svc/internal-files'
+import type { StorePlace } from '@svc/library/parts'
 import { StartError } from '../errors.ts'
-import type { StorePlace } from '../library/opening.ts'
 import { lookAtStore, readMoveMarker } from '../store-opening.ts'
 
 /** The two roots of a move, absolute and without links. */

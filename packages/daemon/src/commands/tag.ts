@@ -1,14 +1,17 @@
 import { realpath } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { ErrorBody, ErrorCode, Status, TagEntry } from '@svc/client/protocol'
+import {
+  changeTag,
+  Documents,
+  ReplacedFiles,
+  Repos,
+  type StorePlace,
+  type TagChange,
+  type UnreadableStateError
+} from '@svc/library/parts'
 import { formatRepoId, isDigest, parseRepoId, parseTag, RefError, type RepoId } from '@svc/ref'
 import { DaemonError, StartError } from '../errors.ts'
-import { Documents } from '../library/documents.ts'
-import type { StorePlace } from '../library/opening.ts'
-import { ReplacedFiles } from '../library/replace.ts'
-import { Repos } from '../library/repos.ts'
-import type { UnreadableStateError } from '../library/strict.ts'
-import { changeTag, type TagChange } from '../library/tags.ts'
 import { isLocked, lookAtStore, openStore } from '../store-opening.ts'
 import { askSocket } from './ask-socket.ts'
 

@@ -23,7 +23,7 @@ export interface StandingViewConfig {
   /** As written; empty: all models. */
   readonly match: readonly string[]
   /** Whether `ns/name:quant` is shown. */
-  readonly shows: (ref: string) => boolean
+  readonly matches: (ref: string) => boolean
 }
 
 /** @throws ConfigError naming the table and the problem */
@@ -43,6 +43,6 @@ export function standingView({ layout, path, match = [] }: ViewsTable, label: st
   if (path === undefined || path === '') throw wrong("path is missing; write the tool's folder")
   // without a quant, all quants
   const patterns = match.map((text) => (text.includes(':') ? text : `${text}:*`))
-  const shows = match.length === 0 ? () => true : globsOf(patterns, (what) => wrong(`match: ${what}`))
-  return { layout: known, path: absolutePath(path, 'path', wrong), match, shows }
+  const matches = match.length === 0 ? () => true : globsOf(patterns, (what) => wrong(`match: ${what}`))
+  return { layout: known, path: absolutePath(path, 'path', wrong), match, matches }
 }

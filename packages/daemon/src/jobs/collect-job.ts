@@ -1,5 +1,5 @@
 import type { GcBody, Job } from '@svc/client/protocol'
-import { type CollectDeps, collect } from '../operations/collect.ts'
+import { type CollectDeps, collect } from '@svc/library/parts'
 import type { JobRegistry } from './registry.ts'
 
 export interface CollectJobDeps extends Omit<CollectDeps, 'running'> {

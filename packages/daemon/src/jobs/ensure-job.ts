@@ -1,9 +1,6 @@
 import type { Job } from '@svc/client/protocol'
+import { type EnsureDeps, type FillContext, type Library, LibraryError, planEnsure } from '@svc/library/parts'
 import { formatRef, type Sha256Digest, tryParseRef } from '@svc/ref'
-import type { Library } from '../library/library.ts'
-import { LibraryError } from '../library/library-error.ts'
-import { type EnsureDeps, planEnsure } from '../operations/ensure.ts'
-import type { FillContext } from '../operations/fill.ts'
 import type { JobStart } from './job-work.ts'
 import type { JobRegistry } from './registry.ts'
 

@@ -1,6 +1,5 @@
 import type { EvictBody, Job } from '@svc/client/protocol'
-import type { Library } from '../library/library.ts'
-import type { Evictions } from '../operations/evict.ts'
+import type { Evictions, Library } from '@svc/library/parts'
 import type { JobRegistry } from './registry.ts'
 
 export interface EvictJobDeps extends Pick<Library, 'resolver'> {

@@ -1,9 +1,8 @@
 import { ClassifyError } from '@svc/classify'
 import { isTerminal, type Job, type JobKind } from '@svc/client/protocol'
+import type { CompanionsRequest, Imported, Importer, ImportRequest } from '@svc/library/parts'
 import { formatRepoId } from '@svc/ref'
 import { LRUCache } from 'lru-cache'
-import type { Imported } from '../import/imported.ts'
-import type { CompanionsRequest, Importer, ImportRequest } from '../import/importer.ts'
 import type { JobOutcome, JobStart } from './job-work.ts'
 import type { JobRegistry } from './registry.ts'
 

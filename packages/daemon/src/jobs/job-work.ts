@@ -7,8 +7,8 @@ import type {
   OutdatedResult,
   VerifyReport
 } from '@svc/client/protocol'
+import type { Work } from '@svc/library/parts'
 import type { DeepReadonly } from '../deep-readonly.ts'
-import type { Work } from '../operations/work.ts'
 
 export interface JobStart {
   readonly kind: JobKind

@@ -1,7 +1,7 @@
 import type { Job } from '@svc/client/protocol'
 import { type Clock, systemClock } from '@svc/internal-clock'
+import type { RunningWork, WorkProgress } from '@svc/library/parts'
 import { DaemonError } from '../errors.ts'
-import type { RunningWork, WorkProgress } from '../operations/work.ts'
 import type { JobOutcome, JobStart, JobWork } from './job-work.ts'
 import { Lanes } from './lanes.ts'
 import { KEPT_JOBS, Retention } from './retention.ts'

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { type ErrorBody, isTerminal, type Job, MAX_ACTIVE_FILES } from '@svc/client/protocol'
 import { type Clock, timestampOf } from '@svc/internal-clock'
-import type { WorkProgress } from '../operations/work.ts'
+import type { WorkProgress } from '@svc/library/parts'
 import type { JobOutcome, JobStart } from './job-work.ts'
 
 /** Fields that only a running job has. */

@@ -1,5 +1,5 @@
 import type { Job } from '@svc/client/protocol'
-import { type Findings, type VerifyDeps, verify, verifyTarget } from '../operations/verify.ts'
+import { type Findings, type VerifyDeps, verify, verifyTarget } from '@svc/library/parts'
 import type { JobOutcome } from './job-work.ts'
 import type { JobRegistry } from './registry.ts'
 

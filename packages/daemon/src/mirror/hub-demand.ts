@@ -1,7 +1,7 @@
 import type { BlobReader } from '@svc/cas'
 import type { Job } from '@svc/client/protocol'
+import type { UpstreamFile, UpstreamRepo } from '@svc/library/parts'
 import { LRUCache } from 'lru-cache'
-import type { UpstreamFile, UpstreamRepo } from '../library/upstream-repo.ts'
 import type { Demand, WaitingClient } from './demand.ts'
 import { keptFor, tellOwner, toNotNow, type Visit, type Way } from './demand-jobs.ts'
 import { type LookFor, Lookups } from './lookups.ts'

@@ -1,8 +1,13 @@
+import {
+  type ArtifactState,
+  companionsUnder,
+  type LeftOut,
+  modifiedAt,
+  type UpstreamFile,
+  type UpstreamRepo,
+  upstreamName
+} from '@svc/library/parts'
 import { LRUCache } from 'lru-cache'
-import { companionsUnder, modifiedAt } from '../library/artifact-record.ts'
-import type { ArtifactState } from '../library/artifacts.ts'
-import { upstreamName } from '../library/origin.ts'
-import type { LeftOut, UpstreamFile, UpstreamRepo } from '../library/upstream-repo.ts'
 import type { ArtifactFiles } from './artifact-files.ts'
 import type { ServedFile } from './served-files.ts'
 import type { ServedModels } from './served-models.ts'

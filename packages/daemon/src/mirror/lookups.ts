@@ -1,6 +1,5 @@
+import { type Log, type LookOptions, UnimportableListingError, type UpstreamRepo } from '@svc/library/parts'
 import { LRUCache } from 'lru-cache'
-import type { Log } from '../library/log.ts'
-import { type LookOptions, UnimportableListingError, type UpstreamRepo } from '../library/upstream-repo.ts'
 import type { DayBudget } from './day-budget.ts'
 import { keptFor, tellOwner } from './demand-jobs.ts'
 import type { HostQueue } from './host-queue.ts'

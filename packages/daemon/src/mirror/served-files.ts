@@ -1,11 +1,8 @@
 import type { Clock } from '@svc/internal-clock'
 import { Gate } from '@svc/internal-concurrency'
+import type { ArtifactFolder, ComingModels, Log, Views } from '@svc/library/parts'
 import { digestFromBytes, parseDigest, type Sha256Digest } from '@svc/ref'
 import { LRUCache } from 'lru-cache'
-import type { ComingModels } from '../library/coming.ts'
-import type { Log } from '../library/log.ts'
-import type { ArtifactFolder } from '../library/view-maker.ts'
-import type { Views } from '../library/views.ts'
 import { hashFile } from './file-hash.ts'
 
 /** A file as runtimes see it, and the location of its bytes. */

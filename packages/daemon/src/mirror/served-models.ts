@@ -1,21 +1,27 @@
 import type { ServerResponse } from 'node:http'
 import { loopBudget } from '@svc/internal-concurrency'
+import {
+  type ArtifactFolder,
+  type ArtifactState,
+  type Artifacts,
+  type ComingImport,
+  companionsUnder,
+  type Documents,
+  type Door,
+  type Holdings,
+  LibraryError,
+  modifiedAt,
+  type Needed,
+  type Repos,
+  Revised,
+  type SignedModels,
+  type StandIn,
+  UnreadableStateError,
+  verdictOf
+} from '@svc/library/parts'
 import type { Companions } from '@svc/manifest'
 import type { Sha256Digest } from '@svc/ref'
 import { ViewError } from '@svc/view/view-error'
-import { companionsUnder, modifiedAt } from '../library/artifact-record.ts'
-import type { ArtifactState, Artifacts } from '../library/artifacts.ts'
-import type { ComingImport, StandIn } from '../library/coming.ts'
-import type { Documents } from '../library/documents.ts'
-import type { Holdings } from '../library/holdings.ts'
-import { LibraryError } from '../library/library-error.ts'
-import type { Needed } from '../library/needed.ts'
-import { type Door, verdictOf } from '../library/provenance.ts'
-import type { Repos } from '../library/repos.ts'
-import { Revised } from '../library/revised.ts'
-import type { SignedModels } from '../library/signed-models.ts'
-import { UnreadableStateError } from '../library/strict.ts'
-import type { ArtifactFolder } from '../library/view-maker.ts'
 import { ServedFiles, type ServedFilesDeps } from './served-files.ts'
 import { fetchOf, NotNowError, type UpstreamJobs } from './upstream.ts'
 

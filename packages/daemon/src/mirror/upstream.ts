@@ -1,6 +1,6 @@
 import type { OutgoingHttpHeaders } from 'node:http'
 import type { ErrorCode, Job } from '@svc/client/protocol'
-import type { LeftOut, LookOptions, UpstreamRepo } from '../library/upstream-repo.ts'
+import type { LeftOut, LookOptions, UpstreamRepo } from '@svc/library/parts'
 
 /** The mirror's source for missing files. Its errors have the API's codes. */
 export interface Upstream {

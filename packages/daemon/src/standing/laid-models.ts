@@ -1,7 +1,7 @@
+import { readSmallBlob } from '@svc/library/parts'
 import { MAX_MODEL_CONFIG_BYTES, type Manifest, type ModelConfig, parseModelConfig } from '@svc/manifest'
 import { formatRepoId } from '@svc/ref'
 import type { StandingFile, StandingLayout, StandingModel } from '@svc/view'
-import { readSmallBlob } from '../library/small-blob.ts'
 import type { NamedModel } from './shown-models.ts'
 import type { StandingDeps } from './standing-views.ts'
 

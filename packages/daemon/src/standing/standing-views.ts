@@ -3,13 +3,12 @@ import { sep } from 'node:path'
 import type { RemovedView, StandingView, StandingViewBody } from '@svc/client/protocol'
 import type { Timer } from '@svc/internal-clock'
 import { KeyedLock } from '@svc/internal-concurrency'
+import { type Library, LibraryError } from '@svc/library/parts'
 import type { Sha256Digest } from '@svc/ref'
 import type { StandingModel } from '@svc/view'
 import { writeView } from '../config/edit.ts'
 import { type StandingViewConfig, standingView } from '../config/standing.ts'
 import { ConfigError } from '../errors.ts'
-import type { Library } from '../library/library.ts'
-import { LibraryError } from '../library/library-error.ts'
 import { KnownPlaces } from './known-places.ts'
 import { laidModel } from './laid-models.ts'
 import { type NamedModel, namedModels } from './shown-models.ts'
@@ -39,7 +38,7 @@ interface Followed {
 }
 
 /**
- * The folders of tools that follow the store (spec add.70): after each change of names or artifacts, every folder shows
+ * The folders of tools that follow the store (spec add.60): after each change of names or artifacts, every folder shows
  * the complete models that its configuration names, and no others. They keep nothing from being removed.
  */
 export class StandingViews {
@@ -177,9 +176,9 @@ export class StandingViews {
   /** @param isThorough looks at the folder although nothing has changed here */
   #sync(followed: Followed, models: readonly NamedModel[], isThorough: boolean): Promise<void> {
     return this.#turns.run(followed.config.path, undefined, async () => {
-      const { layout, path, shows } = followed.config
+      const { layout, path, matches } = followed.config
       const { views } = this.#deps
-      const shown = models.filter(({ ns, name, quant }) => shows(`${ns}/${name}:${quant}`))
+      const shown = models.filter(({ ns, name, quant }) => matches(`${ns}/${name}:${quant}`))
       const key = hash('sha256', JSON.stringify([layout, FORM, shown]))
       if (key === followed.key && !isThorough && followed.problem === undefined) return
       if (await this.#places.isAway(path)) throw new Error(`the disk of ${path} is not there now: mount it`)

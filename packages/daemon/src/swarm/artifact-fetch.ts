@@ -1,12 +1,11 @@
 import { CasError } from '@svc/cas'
 import { errnoName, isNoSpace } from '@svc/internal-files'
+import { LibraryError, type SwarmHints } from '@svc/library/parts'
 import type { ArtifactTorrent } from '@svc/manifest'
 import type { PieceLayers } from '@svc/metainfo'
 import type { Sha256Digest } from '@svc/ref'
 import type { TorrentProgress } from '@svc/swarm'
 import { DaemonError } from '../errors.ts'
-import { LibraryError } from '../library/library-error.ts'
-import type { SwarmHints } from '../library/origin.ts'
 import type { ArtifactSwarm } from './artifact-swarm.ts'
 import { type FetchTimeouts, followFetch } from './followed-fetch.ts'
 

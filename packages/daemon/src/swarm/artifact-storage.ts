@@ -1,14 +1,10 @@
 import { CasError, type DiskBlobStore, type PartialBlob } from '@svc/cas'
+import { type Arrivals, LEAVES, type LeafLayers, noSpace, type OpenBlobs, pinKey } from '@svc/library/parts'
 import type { ArtifactFile, ArtifactTorrent } from '@svc/manifest'
 import { BLOCK_BYTES, blockCount, HASH_BYTES, type LayoutFile, type TorrentLayout } from '@svc/metainfo'
 import { digestFromBytes, type Sha256Digest } from '@svc/ref'
 import type { FileState, FileWriter, TorrentStorage } from '@svc/swarm'
 import { DaemonError } from '../errors.ts'
-import type { Arrivals } from '../library/arrivals.ts'
-import { pinKey } from '../library/holdings.ts'
-import { LEAVES, type LeafLayers } from '../library/leaf-layers.ts'
-import { noSpace } from '../library/library-error.ts'
-import type { OpenBlobs } from '../library/open-blobs.ts'
 
 export interface ArtifactStorageOptions {
   readonly store: DiskBlobStore

@@ -1,3 +1,4 @@
+import { type ArtifactState, givenCompanions, type Library, readSmallBlob, writeDocument } from '@svc/library/parts'
 import {
   type ArtifactTorrent,
   type Companions,
@@ -8,11 +9,6 @@ import {
 } from '@svc/manifest'
 import { type PieceLayers, parsePieceLayers } from '@svc/metainfo'
 import { digestBytes, type Sha256Digest } from '@svc/ref'
-import { writeDocument } from '../import/seal.ts'
-import type { ArtifactState } from '../library/artifacts.ts'
-import { givenCompanions } from '../library/given-companions.ts'
-import type { Library } from '../library/library.ts'
-import { readSmallBlob } from '../library/small-blob.ts'
 
 /** Piece layers: 32 bytes per piece, and at most 2 million pieces. */
 const MAX_LAYERS_BYTES = 80 << 20

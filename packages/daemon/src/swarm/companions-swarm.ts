@@ -1,10 +1,8 @@
 import { KeyedLock } from '@svc/internal-concurrency'
+import { type ArtifactState, heldBackReason, type Library } from '@svc/library/parts'
 import type { ArtifactTorrent } from '@svc/manifest'
 import type { Sha256Digest } from '@svc/ref'
 import type { SwarmConfig } from '../config/config.ts'
-import type { ArtifactState } from '../library/artifacts.ts'
-import type { Library } from '../library/library.ts'
-import { heldBackReason } from '../library/provenance.ts'
 import type { ArtifactSwarm } from './artifact-swarm.ts'
 import type { ArtifactTorrents } from './artifact-torrents.ts'
 

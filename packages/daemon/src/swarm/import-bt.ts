@@ -1,22 +1,29 @@
+import { isPickle, isPickleByName, PICKLE_START_BYTES, refusePickles } from '@svc/classify'
 import type { Job } from '@svc/client/protocol'
+import {
+  type ArtifactImport,
+  type CommitContext,
+  commitArtifacts,
+  type Library,
+  LibraryError,
+  type Provenance,
+  type Room,
+  readSmallBlob,
+  type SwarmHints,
+  storedConfigQuant,
+  type TrustRule,
+  type Work,
+  withheldNotice,
+  withMark,
+  writeDocument,
+  writeRecord
+} from '@svc/library/parts'
 import { type ArtifactTorrent, type Manifest, type Sealed, torrentOf } from '@svc/manifest'
 import type { PieceLayers } from '@svc/metainfo'
 import { formatRepoId, type RepoId, type Sha256Digest } from '@svc/ref'
 import { DaemonError } from '../errors.ts'
-import { type CommitContext, commitArtifacts } from '../import/commit.ts'
-import { writeDocument, writeRecord } from '../import/seal.ts'
 import type { JobOutcome } from '../jobs/job-work.ts'
 import { type JobRegistry, UnwantedError } from '../jobs/registry.ts'
-import type { ArtifactImport } from '../library/artifacts.ts'
-import { storedConfigQuant } from '../library/config-quant.ts'
-import type { Library } from '../library/library.ts'
-import { LibraryError } from '../library/library-error.ts'
-import type { SwarmHints } from '../library/origin.ts'
-import { type Provenance, withheldNotice, withMark } from '../library/provenance.ts'
-import { readSmallBlob } from '../library/small-blob.ts'
-import type { TrustRule } from '../library/trust.ts'
-import type { Room } from '../operations/room.ts'
-import type { Work } from '../operations/work.ts'
 import type { ArtifactFetchContext, FetchProgress, FetchRequest } from './artifact-fetch.ts'
 import type { PeerDocumentContext, PeerDocumentRequest } from './peer-documents.ts'
 import {
@@ -108,6 +115,7 @@ class BtImport {
     const warnings = await fetch({ torrent, layers, hints }, { signal, onProgress })
     let named: NamedIndex | undefined
     try {
+      await this.#requireNoPickles(torrent.manifest.document)
       const record = layers === undefined ? await this.#record(torrent, layers) : undefined
       named = repo && (await this.#name(repo, torrent, record ?? (await artifacts.read(pin))!.record!))
     } catch (error) {
@@ -208,12 +216,44 @@ class BtImport {
         `the torrent ${infohashText} does not belong to the pin: the pinned manifest implies ${torrent.infohashText}`
       )
     }
+    this.#requireAllowed(manifest.document)
     this.#job.report({
       filesTotal: manifest.document.files.length,
       bytesTotal: sizeOf(manifest.document.files),
       manifest: pin
     })
     return { torrent: { ...torrent, manifest }, hints }
+  }
+
+  /** @throws LibraryError, ClassifyError `E_NOT_IMPORTABLE` for files that are no model's without their owner's word (spec rec.32) */
+  #requireAllowed({ files }: Manifest): void {
+    const { opaque } = this.#request
+    const names = files.filter(({ kind }) => kind === 'opaque').map(({ name }) => name)
+    if (names.length === 0) return
+    if (opaque === undefined) {
+      const what = `the artifact has files that are imported as they are, such as ${JSON.stringify(names[0])}`
+      throw new LibraryError('E_NOT_IMPORTABLE', `${what}; "recognise": "opaque" allows them`, {
+        candidates: ['opaque']
+      })
+    }
+    if (!opaque.allowsPickles) refusePickles(names.filter(isPickleByName))
+  }
+
+  /** The same, once the bytes are here. */
+  async #requireNoPickles({ files }: Manifest): Promise<void> {
+    if (this.#request.opaque?.allowsPickles === true) return
+    const { store } = this.#deps
+    for (const { kind, name, digest, size } of files) {
+      if (kind !== 'opaque') continue
+      const reader = await store.open(digest)
+      try {
+        const start = new Uint8Array(Math.min(size, PICKLE_START_BYTES))
+        const count = await reader.read(start, 0)
+        if (isPickle(name, start.subarray(0, count))) refusePickles([name])
+      } finally {
+        await reader.close()
+      }
+    }
   }
 
   async #manifestFromPeers(onLie: (peer: string) => void): Promise<Uint8Array> {

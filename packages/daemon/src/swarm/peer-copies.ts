@@ -1,12 +1,10 @@
 import { randomInt } from 'node:crypto'
 import type { Clock } from '@svc/internal-clock'
+import { type ArtifactState, type CopyAnswer, type CopyWitness, isEvictable } from '@svc/library/parts'
 import type { ArtifactTorrent, Manifest } from '@svc/manifest'
 import type { PieceLayers } from '@svc/metainfo'
 import type { Sha256Digest } from '@svc/ref'
 import type { FileWriter, Swarm, SwarmTorrent, TorrentStorage } from '@svc/swarm'
-import type { ArtifactState } from '../library/artifacts.ts'
-import { isEvictable } from '../library/eviction.ts'
-import type { CopyAnswer, CopyWitness } from '../operations/copies.ts'
 import type { ArtifactTorrents } from './artifact-torrents.ts'
 
 /** A magnet may name a hundred. Peers are asked one at a time, so that no other can answer for one. */

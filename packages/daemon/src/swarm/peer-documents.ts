@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto'
+import { type Documents, LibraryError, type SwarmHints } from '@svc/library/parts'
 import {
   type ArtifactTorrent,
   COMPANION_BOUNDS,
@@ -21,9 +22,6 @@ import {
 import { digestFromHex, type Sha256Digest } from '@svc/ref'
 import type { FileState, FileWriter, Swarm, TorrentProgress, TorrentStorage } from '@svc/swarm'
 import { DaemonError } from '../errors.ts'
-import type { Documents } from '../library/documents.ts'
-import { LibraryError } from '../library/library-error.ts'
-import type { SwarmHints } from '../library/origin.ts'
 import { type FetchTimeouts, followFetch } from './followed-fetch.ts'
 
 export interface PeerDocumentRequest {

@@ -1,20 +1,24 @@
 import type { ImportResult } from '@svc/client/protocol'
+import {
+  type ArtifactState,
+  companionWarnings,
+  LEAVES,
+  type Library,
+  LibraryError,
+  leftOut,
+  oneChunk,
+  ownHints,
+  type Provenance,
+  type SwarmHints,
+  type TrustRule,
+  type TrustRules,
+  type Work,
+  writeDocument
+} from '@svc/library/parts'
 import type { ArtifactTorrent, Companions, Manifest } from '@svc/manifest'
 import { formatMagnet } from '@svc/metainfo'
 import { formatRepoId, type RepoId, type Sha256Digest } from '@svc/ref'
 import { DaemonError } from '../errors.ts'
-import { companionWarnings, leftOut } from '../import/companions.ts'
-import { writeDocument } from '../import/seal.ts'
-import type { ArtifactState } from '../library/artifacts.ts'
-import { ownHints } from '../library/hints.ts'
-import { LEAVES } from '../library/leaf-layers.ts'
-import type { Library } from '../library/library.ts'
-import { LibraryError } from '../library/library-error.ts'
-import type { SwarmHints } from '../library/origin.ts'
-import type { Provenance } from '../library/provenance.ts'
-import { oneChunk } from '../library/small-blob.ts'
-import type { TrustRule, TrustRules } from '../library/trust.ts'
-import type { Work } from '../operations/work.ts'
 import type { FetchedCompanions, PeerDocumentContext, PeerDocumentRequest } from './peer-documents.ts'
 import type { CompanionsPin, PinnedImport } from './pinned-import.ts'
 import { WebseedDocuments, type WebseedReading } from './pinned-manifest.ts'

@@ -1,11 +1,16 @@
 import type { ImportBtBody } from '@svc/client/protocol'
+import {
+  checkedHints,
+  isHttpUrl,
+  isPeerAddress,
+  isTrackerUrl,
+  type MayReplace,
+  type SwarmHints
+} from '@svc/library/parts'
 import { type Magnet, MetainfoError, parseMagnet, tryParseInfohash } from '@svc/metainfo'
 import { type RepoId, type Sha256Digest, tryParseDigest } from '@svc/ref'
 import { DaemonError } from '../errors.ts'
-import type { MayReplace } from '../import/selection.ts'
-import { importTarget, mayReplaceOf } from '../import-fields.ts'
-import { checkedHints, isHttpUrl, isPeerAddress, isTrackerUrl } from '../library/hints.ts'
-import type { SwarmHints } from '../library/origin.ts'
+import { importTarget, mayReplaceOf, opaqueOf } from '../import-fields.ts'
 
 /** The pin of companions, and their torrent. */
 export interface CompanionsPin {
@@ -26,6 +31,8 @@ export interface PinnedImport {
   /** The repository to add it to; without one the artifact is known by its digest only. */
   readonly repo: RepoId | undefined
   readonly private: boolean
+  /** Files may be such as no row recognizes, pickles only if the owner says so (spec rec.32). */
+  readonly opaque?: { readonly allowsPickles: boolean } | undefined
   /** The artifacts of the name that it may replace. Default: any. */
   readonly mayReplace?: MayReplace
   /** If it does not fit, models that can be fetched again may be evicted. */
@@ -63,6 +70,7 @@ export function parseImportBt(body: ImportBtBody): PinnedImport {
     companions: companionsOf(body),
     repo: body.as === undefined ? undefined : importTarget(body.as, 'as'),
     private: body.private ?? false,
+    opaque: opaqueOf(body),
     mayReplace: mayReplaceOf(body),
     mayEvict: body.evict ?? false
   }

@@ -1,14 +1,11 @@
 import type { Job } from '@svc/client/protocol'
+import { type ArtifactState, type Beside, type Filler, readSmallBlob, verdictOf } from '@svc/library/parts'
 import { parseInfohash } from '@svc/metainfo'
 import type { Sha256Digest } from '@svc/ref'
 import type { Swarm } from '@svc/swarm'
 import type { SwarmConfig } from '../config/config.ts'
 import { DaemonError } from '../errors.ts'
 import { importTarget } from '../import-fields.ts'
-import type { ArtifactState } from '../library/artifacts.ts'
-import { verdictOf } from '../library/provenance.ts'
-import { readSmallBlob } from '../library/small-blob.ts'
-import type { Beside, Filler } from '../operations/fill.ts'
 import type { ArtifactSwarm } from './artifact-swarm.ts'
 import type { ArtifactTorrents } from './artifact-torrents.ts'
 import type { CompanionsSwarm } from './companions-swarm.ts'
@@ -76,6 +73,8 @@ export class PinnedImports {
       companions: futureCompanions,
       repo: importTarget(futureName, 'as'),
       private: false,
+      // the owner's import got as far as its record
+      opaque: { allowsPickles: true },
       isResumed: true
     })
   }

@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto'
 import { type Clock, within } from '@svc/internal-clock'
 import { diskErrorOf, type HttpClient, isIdentity } from '@svc/internal-http'
+import { policyOf, type SwarmHints } from '@svc/library/parts'
 import { type ArtifactTorrent, MAX_DOCUMENT_BYTES, manifestPath, torrentName } from '@svc/manifest'
 import {
   formatInfohash,
@@ -11,8 +12,6 @@ import {
   toHex
 } from '@svc/metainfo'
 import { digestHex, type Sha256Digest } from '@svc/ref'
-import { policyOf } from '../library/hints.ts'
-import type { SwarmHints } from '../library/origin.ts'
 import type { WebseedKeys } from './webseed-keys.ts'
 
 /** A body that arrives slowly is abandoned after this time, however small it is. */

@@ -1,6 +1,6 @@
+import type { Library } from '@svc/library/parts'
 import { toHex } from '@svc/metainfo'
 import type { Sha256Digest } from '@svc/ref'
-import type { Library } from '../library/library.ts'
 import type { ArtifactSwarm } from './artifact-swarm.ts'
 import type { WebseedKeys } from './webseed-keys.ts'
 

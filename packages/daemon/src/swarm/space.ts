@@ -1,7 +1,6 @@
 import type { DiskBlobStore } from '@svc/cas'
+import { type AbsentBlobs, absentBlobs, type MakeRoom, type Room } from '@svc/library/parts'
 import type { ArtifactTorrent } from '@svc/manifest'
-import { type AbsentBlobs, absentBlobs } from '../library/absent.ts'
-import type { MakeRoom, Room } from '../operations/room.ts'
 
 /** The files of an artifact that the store lacks. */
 export const absentOf = (store: DiskBlobStore, { files }: Pick<ArtifactTorrent, 'files'>): Promise<AbsentBlobs> =>

@@ -1,6 +1,16 @@
 import type { ImportBtBody, Job, ShareResult, SwarmStatus, TorrentStatus } from '@svc/client/protocol'
 import { HttpClient } from '@svc/internal-http'
 import { formatAddress, type PeerAddress, TokenBucket } from '@svc/internal-net'
+import { TRANSFER_NICE } from '@svc/internal-workers'
+import {
+  type CopyWitness,
+  type FillContext,
+  type Filler,
+  type FillRequest,
+  type Library,
+  type Needed,
+  NO_HINTS
+} from '@svc/library/parts'
 import type { Sha256Digest } from '@svc/ref'
 import { createSwarm, type Swarm, type UploadLimit } from '@svc/swarm'
 import { configuredAddress } from '../config/address.ts'
@@ -9,12 +19,6 @@ import type { WebseedKeyConfig } from '../config/webseed.ts'
 import { DaemonError, StartError } from '../errors.ts'
 import type { Listeners } from '../http/traffic.ts'
 import { type EnsureJobDeps, startEnsure } from '../jobs/ensure-job.ts'
-import type { Library } from '../library/library.ts'
-import type { Needed } from '../library/needed.ts'
-import { NO_HINTS } from '../library/origin.ts'
-import type { CopyWitness } from '../operations/copies.ts'
-import type { FillContext, Filler, FillRequest } from '../operations/fill.ts'
-import { TRANSFER_NICE } from '../thread-priority.ts'
 import { waysIn } from './addresses.ts'
 import { ArtifactSwarm, type SwarmTotals } from './artifact-swarm.ts'
 import { ArtifactTorrents } from './artifact-torrents.ts'

@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 
 import { join } from 'node:path'
 import { digestHex, type Sha256Digest } from '@svc/ref'
 import { expect, it } from 'vitest'
-import { oneChunk } from '../../src/library/small-blob.ts'
+import { oneChunk } from '../../../internal/state/src/small-blob.ts'
 import { type TestDaemon, temporaryFolder, testDaemon } from '../support/daemon.ts'
 import { gguf, writeFiles } from '../support/models.ts'
 import { recordText } from '../support/records.ts'

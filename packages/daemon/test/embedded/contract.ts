@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { localFiles } from '../../src/embedded/local-files.ts'
-import type { Models } from '../../src/embedded/models.ts'
+import { localFiles } from '../../../library/src/embedded/local-files.ts'
+import type { Models } from '../../../library/src/embedded/models.ts'
 import { temporaryFolder } from '../support/daemon.ts'
 import { gguf, writeFiles } from '../support/models.ts'
 

@@ -1,6 +1,6 @@
 import { createClient, modelsOf } from '@svc/client'
 import { onTestFinished } from 'vitest'
-import { openLibrary } from '../../src/embedded/open-library.ts'
+import { openLibrary } from '../../../library/src/embedded/open-library.ts'
 import { temporaryFolder, testDaemon } from '../support/daemon.ts'
 import { describeModels } from './contract.ts'
 

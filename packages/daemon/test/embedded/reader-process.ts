@@ -1,5 +1,5 @@
 // Opens a model of the store at argv[2] beside its owner, says so, and keeps it.
-import { readLibrary } from '../../src/embedded/read-library.ts'
+import { readLibrary } from '../../../library/src/embedded/read-library.ts'
 
 const reader = await readLibrary({ root: process.argv[2]! })
 const { files } = await reader.open(process.argv[3]!)

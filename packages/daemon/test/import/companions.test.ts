@@ -135,8 +135,8 @@ describe('companions', () => {
   })
 
   it('a file that is swapped for a link is skipped, and the import succeeds', async () => {
-    const { localSource } = await import('../../src/sources/local/source.ts')
-    const { toolsHere } = await import('../../src/sources/local/downloads.ts')
+    const { localSource } = await import('../../../library/src/local/source.ts')
+    const { toolsHere } = await import('../../../library/src/local/downloads.ts')
     const api = await testDaemon({})
     const folder = writeFiles(temporaryFolder(), {
       'a-q8_0.gguf': gguf(3_000, 6),

@@ -4,7 +4,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseCompanions } from '@svc/manifest'
 import { describe, expect, it } from 'vitest'
-import { givenCompanions } from '../../src/library/given-companions.ts'
+import { givenCompanions } from '../../../internal/state/src/given-companions.ts'
 import { sharedByFile, type TestDaemon, temporaryFolder, testDaemon } from '../support/daemon.ts'
 import { safetensors, writeFiles } from '../support/models.ts'
 

@@ -4,7 +4,7 @@ import { systemClock } from '@svc/internal-clock'
 import { processStart, thisMachine } from '@svc/internal-files'
 import { digestFromBytes } from '@svc/ref'
 import { expect, it } from 'vitest'
-import { LeaseFile, ReaderLeases } from '../../src/library/lease-files.ts'
+import { LeaseFile, ReaderLeases } from '../../../internal/state/src/lease-files.ts'
 import { temporaryFolder } from '../support/daemon.ts'
 
 const [ONE, TWO] = [digestFromBytes(Buffer.alloc(32, 1)), digestFromBytes(Buffer.alloc(32, 2))]

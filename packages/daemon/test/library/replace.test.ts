@@ -4,8 +4,8 @@ import { loadFilePort } from '@svc/internal-files'
 import { digestFromHex } from '@svc/ref'
 import { Faults } from '@svc/testkit/file-faults'
 import { describe, expect, it } from 'vitest'
-import { ReplacedFiles } from '../../src/library/replace.ts'
-import { type RepoState, Repos } from '../../src/library/repos.ts'
+import { ReplacedFiles } from '../../../internal/state/src/replace.ts'
+import { type RepoState, Repos } from '../../../internal/state/src/repos.ts'
 import { temporaryFolder } from '../support/daemon.ts'
 
 const codeOf = (work: Promise<unknown>): Promise<string> =>

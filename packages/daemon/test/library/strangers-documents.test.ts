@@ -6,10 +6,10 @@ import { decodeBencode, parseInfo } from '@svc/metainfo'
 import { parseOciIndex, parseOciManifest } from '@svc/oci'
 import { parseListing } from '@svc/publish'
 import { beforeAll, expect, onTestFinished, test } from 'vitest'
-import { configFacts } from '../../src/import/config-facts.ts'
-import { walkIn } from '../../src/import/heads.ts'
-import { DocumentReader } from '../../src/library/document-calls.ts'
-import { Offload } from '../../src/offload/pool.ts'
+import { DocumentReader } from '../../../internal/state/src/document-calls.ts'
+import { Offload } from '../../../internal/state/src/offload/pool.ts'
+import { configFacts } from '../../../library/src/import/config-facts.ts'
+import { walkIn } from '../../../library/src/import/heads.ts'
 
 const MIB = 2 ** 20
 const KINDS = ['index', 'manifest', 'storedManifest', 'companions'] as const

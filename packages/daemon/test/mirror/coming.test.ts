@@ -5,8 +5,8 @@ import type { ImportHfBody, Job } from '@svc/client/protocol'
 import { parseDigest } from '@svc/ref'
 import type { FakeHub, FakeRepo } from '@svc/testkit/fake-hub'
 import { expect, test, vi } from 'vitest'
+import type { ArtifactState } from '../../../internal/state/src/artifacts.ts'
 import type { DaemonContext } from '../../src/app/compose.ts'
-import type { ArtifactState } from '../../src/library/artifacts.ts'
 import {
   bigRepo,
   fakeHub,

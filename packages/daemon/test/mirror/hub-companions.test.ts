@@ -2,7 +2,7 @@
 
 import { sealCompanions } from '@svc/manifest'
 import { expect, test, vi } from 'vitest'
-import { oneChunk } from '../../src/library/small-blob.ts'
+import { oneChunk } from '../../../internal/state/src/small-blob.ts'
 import { fakeHub, importRepo, rigOf, undoAfterTests } from '../sources/hub/fixtures.ts'
 import { gguf } from '../support/models.ts'
 

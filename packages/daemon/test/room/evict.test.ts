@@ -9,7 +9,7 @@ import type { FakeHub, FakeRepo } from '@svc/testkit/fake-hub'
 import { lfsPointer } from '@svc/testkit/fake-hub-content'
 import type { FakeTreeEntry } from '@svc/testkit/fake-hub-faults'
 import { beforeAll, beforeEach, expect, test } from 'vitest'
-import type { ArtifactState } from '../../src/library/artifacts.ts'
+import type { ArtifactState } from '../../../internal/state/src/artifacts.ts'
 import {
   fakeHub,
   finished,

@@ -1,8 +1,8 @@
 import { type Companions, canonicalBytes, type Manifest } from '@svc/manifest'
 import { sha256 } from '@svc/metainfo'
 import { digestFromBytes, type Sha256Digest } from '@svc/ref'
-import { commitArtifacts } from '../../src/import/commit.ts'
-import { writeDocument } from '../../src/import/seal.ts'
+import { commitArtifacts } from '../../../library/src/import/commit.ts'
+import { writeDocument } from '../../../library/src/import/seal.ts'
 import type { TestDaemon } from './daemon.ts'
 
 /**

@@ -3,7 +3,7 @@ import { type Sealed, sealManifest, torrentOf } from '@svc/manifest'
 import { leafLayer, piecesRoot, sha256, toHex } from '@svc/metainfo'
 import { digestFromBytes } from '@svc/ref'
 import { expect, onTestFinished, test } from 'vitest'
-import { writeDocument } from '../../src/import/seal.ts'
+import { writeDocument } from '../../../library/src/import/seal.ts'
 import { WebseedListener } from '../../src/swarm/webseed-listener.ts'
 import { testDaemon } from '../support/daemon.ts'
 

@@ -23,7 +23,10 @@ const NEVER = new AbortController().signal
  */
 export function serveCalls<Of extends Calls<Of>>(
   handlers: Handlers<Of>,
-  { errors = plainErrors, oneByOne = false }: { readonly errors?: ErrorCodec; readonly oneByOne?: boolean } = {}
+  {
+    errors = plainErrors,
+    oneByOne = false
+  }: { readonly errors?: Pick<ErrorCodec, 'encode'>; readonly oneByOne?: boolean } = {}
 ): void {
   const port = parentPort
   if (port === null) throw new Error('calls can be served only in a worker thread')

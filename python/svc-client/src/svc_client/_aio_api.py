@@ -49,7 +49,8 @@ class AsyncRoutes:
 
     async def import_local(
         self, *, paths: list[str], as_: str, companions: Literal["loaders", "all"] | None = None,
-        aux: str | list[str] | None = None, names: Literal["upstream", "normalized"] | None = None,
+        aux: str | list[str] | None = None, recognise: Literal["opaque"] | None = None,
+        allow_pickle: bool | None = None, names: Literal["upstream", "normalized"] | None = None,
         quants: list[str] | None = None, files: list[str] | None = None,
         private: bool | None = None, replace: bool | None = None, evict: bool | None = None,
         malformed: Literal["keep", "refuse"] | None = None
@@ -62,6 +63,7 @@ class AsyncRoutes:
     async def import_hf(
         self, repo: str, *, revision: str | None = None, follows: str | None = None,
         keep_before: bool | None = None, as_: str | None = None, aux: str | list[str] | None = None,
+        recognise: Literal["opaque"] | None = None, allow_pickle: bool | None = None,
         names: Literal["upstream", "normalized"] | None = None, quants: list[str] | None = None,
         files: list[str] | None = None, private: bool | None = None, replace: bool | None = None,
         evict: bool | None = None, malformed: Literal["keep", "refuse"] | None = None
@@ -75,6 +77,7 @@ class AsyncRoutes:
     async def import_hf_plan(
         self, repo: str, *, revision: str | None = None, follows: str | None = None,
         keep_before: bool | None = None, as_: str | None = None, aux: str | list[str] | None = None,
+        recognise: Literal["opaque"] | None = None, allow_pickle: bool | None = None,
         names: Literal["upstream", "normalized"] | None = None, quants: list[str] | None = None,
         files: list[str] | None = None, private: bool | None = None, replace: bool | None = None,
         evict: bool | None = None, malformed: Literal["keep", "refuse"] | None = None,
@@ -88,7 +91,8 @@ class AsyncRoutes:
         trackers: list[str] | None = None, webseeds: list[str] | None = None,
         peers: list[str] | None = None, companions: ImportBtCompanions | None = None,
         manifest_from_peers: bool | None = None, as_: str | None = None,
-        private: bool | None = None, replace: bool | None = None, evict: bool | None = None
+        private: bool | None = None, recognise: Literal["opaque"] | None = None,
+        allow_pickle: bool | None = None, replace: bool | None = None, evict: bool | None = None
     ) -> Job:
         """Import a pinned artifact from a BitTorrent v2 swarm. The job can fail with:
         E_NOT_IMPORTABLE, E_SOURCE_UNAVAILABLE, E_NO_SPACE, E_ABORTED, E_INTERNAL.
@@ -109,8 +113,9 @@ class AsyncRoutes:
 
     async def import_oci(
         self, as_: str, *, path: str | None = None, manifest: str | None = None,
-        image: str | None = None, plain_http: bool | None = None, names: Literal["upstream",
-        "normalized"] | None = None, quants: list[str] | None = None,
+        image: str | None = None, plain_http: bool | None = None,
+        recognise: Literal["opaque"] | None = None, allow_pickle: bool | None = None,
+        names: Literal["upstream", "normalized"] | None = None, quants: list[str] | None = None,
         files: list[str] | None = None, private: bool | None = None, replace: bool | None = None,
         evict: bool | None = None, malformed: Literal["keep", "refuse"] | None = None
     ) -> Job:

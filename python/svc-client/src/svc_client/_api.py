@@ -251,6 +251,12 @@ class ImportHfBody:
     or `draft` for one of them; precisions of projectors (`f16`), `draft:q8_0`, `imatrix`, `lora`;
     `all` when absent
     """
+    recognise: Literal["opaque"] | None = None
+    """takes every file as it is, or those that `files` match, as one artifact of the quant `raw`
+    (additive)
+    """
+    allow_pickle: bool | None = None
+    """with `recognise`, also takes pickles, which can run code when they are loaded (additive)"""
     names: Literal["upstream", "normalized"] | None = None
     """which names `*.gguf` files get; `upstream` when absent"""
     quants: list[str] | None = None
@@ -1088,7 +1094,8 @@ class Routes:
 
     def import_local(
         self, *, paths: list[str], as_: str, companions: Literal["loaders", "all"] | None = None,
-        aux: str | list[str] | None = None, names: Literal["upstream", "normalized"] | None = None,
+        aux: str | list[str] | None = None, recognise: Literal["opaque"] | None = None,
+        allow_pickle: bool | None = None, names: Literal["upstream", "normalized"] | None = None,
         quants: list[str] | None = None, files: list[str] | None = None,
         private: bool | None = None, replace: bool | None = None, evict: bool | None = None,
         malformed: Literal["keep", "refuse"] | None = None
@@ -1101,6 +1108,7 @@ class Routes:
     def import_hf(
         self, repo: str, *, revision: str | None = None, follows: str | None = None,
         keep_before: bool | None = None, as_: str | None = None, aux: str | list[str] | None = None,
+        recognise: Literal["opaque"] | None = None, allow_pickle: bool | None = None,
         names: Literal["upstream", "normalized"] | None = None, quants: list[str] | None = None,
         files: list[str] | None = None, private: bool | None = None, replace: bool | None = None,
         evict: bool | None = None, malformed: Literal["keep", "refuse"] | None = None
@@ -1114,6 +1122,7 @@ class Routes:
     def import_hf_plan(
         self, repo: str, *, revision: str | None = None, follows: str | None = None,
         keep_before: bool | None = None, as_: str | None = None, aux: str | list[str] | None = None,
+        recognise: Literal["opaque"] | None = None, allow_pickle: bool | None = None,
         names: Literal["upstream", "normalized"] | None = None, quants: list[str] | None = None,
         files: list[str] | None = None, private: bool | None = None, replace: bool | None = None,
         evict: bool | None = None, malformed: Literal["keep", "refuse"] | None = None,
@@ -1127,7 +1136,8 @@ class Routes:
         trackers: list[str] | None = None, webseeds: list[str] | None = None,
         peers: list[str] | None = None, companions: ImportBtCompanions | None = None,
         manifest_from_peers: bool | None = None, as_: str | None = None,
-        private: bool | None = None, replace: bool | None = None, evict: bool | None = None
+        private: bool | None = None, recognise: Literal["opaque"] | None = None,
+        allow_pickle: bool | None = None, replace: bool | None = None, evict: bool | None = None
     ) -> Job:
         """Import a pinned artifact from a BitTorrent v2 swarm. The job can fail with:
         E_NOT_IMPORTABLE, E_SOURCE_UNAVAILABLE, E_NO_SPACE, E_ABORTED, E_INTERNAL.
@@ -1148,8 +1158,9 @@ class Routes:
 
     def import_oci(
         self, as_: str, *, path: str | None = None, manifest: str | None = None,
-        image: str | None = None, plain_http: bool | None = None, names: Literal["upstream",
-        "normalized"] | None = None, quants: list[str] | None = None,
+        image: str | None = None, plain_http: bool | None = None,
+        recognise: Literal["opaque"] | None = None, allow_pickle: bool | None = None,
+        names: Literal["upstream", "normalized"] | None = None, quants: list[str] | None = None,
         files: list[str] | None = None, private: bool | None = None, replace: bool | None = None,
         evict: bool | None = None, malformed: Literal["keep", "refuse"] | None = None
     ) -> Job:

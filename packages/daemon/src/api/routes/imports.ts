@@ -1,5 +1,5 @@
 import { ROUTES, type SearchResult } from '@svc/client/protocol'
-import type { Library } from '../../library/library.ts'
+import type { Library } from '@svc/library/parts'
 import type { Catalog } from '../../sources/catalog/catalog.ts'
 import type { HubImports } from '../../sources/hub/hub-imports.ts'
 import type { LocalImports } from '../../sources/local/local-imports.ts'

@@ -1,12 +1,11 @@
 import { ROUTES } from '@svc/client/protocol'
+import type { Usage, VerifyDeps } from '@svc/library/parts'
 import { tryParseDigest } from '@svc/ref'
 import { type CollectJobDeps, startCollection } from '../../jobs/collect-job.ts'
 import { type EnsureJobDeps, startEnsure } from '../../jobs/ensure-job.ts'
 import { type EvictJobDeps, startEviction } from '../../jobs/evict-job.ts'
 import type { JobRegistry } from '../../jobs/registry.ts'
 import { startVerify } from '../../jobs/verify-job.ts'
-import type { Usage } from '../../library/usage.ts'
-import type { VerifyDeps } from '../../operations/verify.ts'
 import { defineRoute } from '../route.ts'
 
 export type JobRoutesDeps = EnsureJobDeps &

@@ -1,15 +1,22 @@
 import { ROUTES, type WhyResult } from '@svc/client/protocol'
+import {
+  type ArtifactState,
+  companionsUnder,
+  DOORS,
+  type Documents,
+  type Door,
+  givenCompanions,
+  type InventoryDeps,
+  inventoryText,
+  type Library,
+  type OpenDeps,
+  openRef,
+  ownCompanions,
+  type Removals,
+  UnreadableStateError,
+  verdictOf
+} from '@svc/library/parts'
 import { formatRepoId, type Sha256Digest } from '@svc/ref'
-import { companionsUnder } from '../../library/artifact-record.ts'
-import type { ArtifactState } from '../../library/artifacts.ts'
-import type { Documents } from '../../library/documents.ts'
-import { givenCompanions, ownCompanions } from '../../library/given-companions.ts'
-import type { Library } from '../../library/library.ts'
-import { type InventoryDeps, inventoryText } from '../../library/models.ts'
-import { type OpenDeps, openRef } from '../../library/open.ts'
-import { DOORS, type Door, verdictOf } from '../../library/provenance.ts'
-import type { Removals } from '../../library/removal.ts'
-import { UnreadableStateError } from '../../library/strict.ts'
 import { repoOf } from '../repo-of.ts'
 import { defineByteRoute, defineRoute, sendJsonText } from '../route.ts'
 

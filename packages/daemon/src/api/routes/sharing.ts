@@ -1,7 +1,7 @@
 import { ROUTES, type ShareResult } from '@svc/client/protocol'
+import type { Library } from '@svc/library/parts'
 import { formatRepoId } from '@svc/ref'
 import { ConfigError, DaemonError } from '../../errors.ts'
-import type { Library } from '../../library/library.ts'
 import type { LocalImports } from '../../sources/local/local-imports.ts'
 import type { SharingChoices } from '../../swarm/sharing-choices.ts'
 import type { SwarmClient } from '../../swarm/swarm-client.ts'

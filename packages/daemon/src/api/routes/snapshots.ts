@@ -1,5 +1,5 @@
 import { ROUTES } from '@svc/client/protocol'
-import type { Snapshots } from '../../library/snapshots.ts'
+import type { Snapshots } from '@svc/library/parts'
 import { defineRoute, takeTime } from '../route.ts'
 
 export const snapshotRoutes = ({ snapshots }: { readonly snapshots: Snapshots }) => ({

@@ -8,10 +8,15 @@ import {
   type SwarmStatus
 } from '@svc/client/protocol'
 import { errnoName } from '@svc/internal-files'
+import {
+  type Leftovers,
+  type Library,
+  quarantined,
+  type StateParts,
+  unfinished,
+  unreadableRecords
+} from '@svc/library/parts'
 import type { JobRegistry } from '../../jobs/registry.ts'
-import { type Leftovers, quarantined, unfinished } from '../../library/leftovers.ts'
-import type { Library } from '../../library/library.ts'
-import { type StateParts, unreadableRecords } from '../../library/unreadable.ts'
 import { recently } from '../../recently.ts'
 import { defineRoute } from '../route.ts'
 

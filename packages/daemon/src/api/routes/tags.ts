@@ -1,8 +1,7 @@
 import { ROUTES, type TagEntry } from '@svc/client/protocol'
+import { changeTagHere, type Library, listTags, type TagChange, tagEntry } from '@svc/library/parts'
 import { isDigest, parseTag, type RepoId } from '@svc/ref'
 import { DaemonError } from '../../errors.ts'
-import type { Library } from '../../library/library.ts'
-import { changeTagHere, listTags, type TagChange, tagEntry } from '../../library/tags.ts'
 import { repoOf } from '../repo-of.ts'
 import { defineRoute } from '../route.ts'
 

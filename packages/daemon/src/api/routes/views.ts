@@ -1,6 +1,5 @@
 import { ROUTES } from '@svc/client/protocol'
-import type { Needed } from '../../library/needed.ts'
-import type { Views } from '../../library/views.ts'
+import type { Needed, Views } from '@svc/library/parts'
 import type { StandingViews } from '../../standing/standing-views.ts'
 import { defineRoute, takeTime } from '../route.ts'
 

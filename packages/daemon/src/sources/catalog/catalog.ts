@@ -4,25 +4,30 @@ import { within } from '@svc/internal-clock'
 import { KeyedLock } from '@svc/internal-concurrency'
 import { HttpClient } from '@svc/internal-http'
 import { DialGuard, type DialPolicy, policyOfNamer } from '@svc/internal-net'
+import { TRANSFER_NICE } from '@svc/internal-workers'
+import {
+  type ArtifactState,
+  checkedHints,
+  heldBackReason,
+  type Importer,
+  type ImportSelection,
+  isPeerAddress,
+  type Library,
+  oneChunk,
+  type Room,
+  verdictOf,
+  type Work,
+  withMark
+} from '@svc/library/parts'
 import { formatRepoId, type RepoId, type Sha256Digest } from '@svc/ref'
 import { V1Swarm } from '@svc/swarm-v1'
 import { configuredAddress } from '../../config/address.ts'
 import type { CatalogConfig, HubConfig, SwarmConfig } from '../../config/config.ts'
 import { DaemonError } from '../../errors.ts'
-import type { Importer } from '../../import/importer.ts'
-import type { ImportSelection } from '../../import/selection.ts'
 import { importSelectionOf, targetFor } from '../../import-fields.ts'
 import { importOutcome } from '../../jobs/import-jobs.ts'
 import type { JobOutcome } from '../../jobs/job-work.ts'
 import type { JobRegistry } from '../../jobs/registry.ts'
-import type { ArtifactState } from '../../library/artifacts.ts'
-import { checkedHints, isPeerAddress } from '../../library/hints.ts'
-import type { Library } from '../../library/library.ts'
-import { heldBackReason, verdictOf, withMark } from '../../library/provenance.ts'
-import { oneChunk } from '../../library/small-blob.ts'
-import type { Room } from '../../operations/room.ts'
-import type { Work } from '../../operations/work.ts'
-import { TRANSFER_NICE } from '../../thread-priority.ts'
 import { OwnersHub } from '../hub/owners-hub.ts'
 import { type Anchor, findAnchor } from './anchor.ts'
 import type { ListedTorrent } from './listing.ts'

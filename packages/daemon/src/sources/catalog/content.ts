@@ -1,8 +1,7 @@
 import type { BlobReader, BlobStore, ByteRanges, HashResult, PartialBlob } from '@svc/cas'
+import { LEAVES, type Proof } from '@svc/library/parts'
 import type { Sha256Digest } from '@svc/ref'
 import { DaemonError } from '../../errors.ts'
-import type { Proof } from '../../import/proof.ts'
-import { LEAVES } from '../../library/leaf-layers.ts'
 import { GIT_NAME, gitNameIn } from '../hub/listed-bytes.ts'
 import type { AnchorFile } from './anchor.ts'
 

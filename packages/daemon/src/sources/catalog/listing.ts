@@ -1,7 +1,7 @@
 import { ggufQuant } from '@svc/classify'
 import { loopBudget } from '@svc/internal-concurrency'
+import { isTrackerUrl } from '@svc/library/parts'
 import { parseMagnetTopics } from '@svc/metainfo'
-import { isTrackerUrl } from '../../library/hints.ts'
 
 /** One torrent of a catalog: it has one weights file, and a repository can have several torrents. */
 export interface ListedTorrent {

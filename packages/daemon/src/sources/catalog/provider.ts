@@ -1,7 +1,7 @@
 import { type Clock, within } from '@svc/internal-clock'
 import type { HttpClient } from '@svc/internal-http'
+import { LibraryError } from '@svc/library/parts'
 import { DaemonError } from '../../errors.ts'
-import { LibraryError } from '../../library/library-error.ts'
 import { type ListedTorrent, parseCatalogListing } from './listing.ts'
 import { parseDigestList } from './record.ts'
 

@@ -1,14 +1,17 @@
 import { CasError } from '@svc/cas'
 import type { Hub, HubFile } from '@svc/hub'
+import {
+  type BlobTree,
+  type Library,
+  LibraryError,
+  type MakeRoom,
+  Proof,
+  type Room,
+  type Work
+} from '@svc/library/parts'
 import { compareText, type Sha256Digest } from '@svc/ref'
 import { SwarmV1Error, type V1Layout, type V1Storage, type V1Swarm, type V1Torrent } from '@svc/swarm-v1'
 import { DaemonError } from '../../errors.ts'
-import { Proof } from '../../import/proof.ts'
-import type { BlobTree } from '../../library/leaf-layers.ts'
-import type { Library } from '../../library/library.ts'
-import { LibraryError } from '../../library/library-error.ts'
-import type { MakeRoom, Room } from '../../operations/room.ts'
-import type { Work } from '../../operations/work.ts'
 import type { Anchor, AnchorFile } from './anchor.ts'
 import { AnchoredContent, type WantedFile, wantedFile } from './content.ts'
 import type { ListedTorrent } from './listing.ts'

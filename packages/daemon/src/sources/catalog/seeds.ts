@@ -1,10 +1,8 @@
 import type { BlobStore } from '@svc/cas'
 import type { TorrentStatus } from '@svc/client/protocol'
+import { type Log, OpenBlobs, readSmallBlob } from '@svc/library/parts'
 import { isDigest, type Sha256Digest } from '@svc/ref'
 import { parseV1Torrent, type V1Layout, type V1Storage, type V1Swarm, type V1Torrent } from '@svc/swarm-v1'
-import type { Log } from '../../library/log.ts'
-import { OpenBlobs } from '../../library/open-blobs.ts'
-import { readSmallBlob } from '../../library/small-blob.ts'
 
 /** The data of a BitTorrent v1 torrent in `state/artifacts`, for seeding it from blobs after a restart. */
 export interface V1Seed {

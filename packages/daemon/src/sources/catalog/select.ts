@@ -1,6 +1,6 @@
 import { normalizedName, normalizedQuant } from '@svc/classify'
+import type { SourceSelection } from '@svc/library/parts'
 import { DaemonError } from '../../errors.ts'
-import type { SourceSelection } from '../../import/selection.ts'
 import type { ListedTorrent } from './listing.ts'
 
 const MAX_CANDIDATES = 50

@@ -1,7 +1,6 @@
 import type { DiskBlobStore } from '@svc/cas'
+import { type FileHere, type ImportSource, readAtOf } from '@svc/library/parts'
 import { DaemonError } from '../../errors.ts'
-import type { FileHere, ImportSource } from '../../import/source.ts'
-import { readAtOf } from '../../read-at.ts'
 import { type Anchor, TRUST_SHIFT } from './anchor.ts'
 import type { ListedTorrent } from './listing.ts'
 import type { Pulled, PulledFile } from './pull.ts'

@@ -1,14 +1,19 @@
 import type { DiskBlobStore } from '@svc/cas'
 import { type Hub, HubError, type HubFile } from '@svc/hub'
 import type { Clock } from '@svc/internal-clock'
+import {
+  type ArtifactState,
+  type ClaimedFile,
+  type ClaimedOrigin,
+  type ConfirmPublic,
+  givenCompanions,
+  isEvictable,
+  type Library,
+  type PublicAnswer,
+  upstreamName
+} from '@svc/library/parts'
 import type { ManifestFile } from '@svc/manifest'
 import type { Sha256Digest } from '@svc/ref'
-import type { ClaimedFile, ClaimedOrigin, ConfirmPublic, PublicAnswer } from '../../import/source.ts'
-import type { ArtifactState } from '../../library/artifacts.ts'
-import { isEvictable } from '../../library/eviction.ts'
-import { givenCompanions } from '../../library/given-companions.ts'
-import type { Library } from '../../library/library.ts'
-import { upstreamName } from '../../library/origin.ts'
 import { probeAccess } from './access-probe.ts'
 import { isListedAs } from './listed-bytes.ts'
 

@@ -1,15 +1,19 @@
 import { HubError, type HubListing } from '@svc/hub'
 import { forEachLimited } from '@svc/internal-concurrency'
+import {
+  type ArtifactState,
+  type CopyAnswer,
+  type CopyWitness,
+  hubCommitOf,
+  type Importer,
+  type ImportSource,
+  isEvictable,
+  type Library,
+  LibraryError,
+  type SourceFiller,
+  upstreamName
+} from '@svc/library/parts'
 import type { Manifest } from '@svc/manifest'
-import type { Importer } from '../../import/importer.ts'
-import type { ImportSource } from '../../import/source.ts'
-import type { ArtifactState } from '../../library/artifacts.ts'
-import { isEvictable } from '../../library/eviction.ts'
-import type { Library } from '../../library/library.ts'
-import { LibraryError } from '../../library/library-error.ts'
-import { hubCommitOf, upstreamName } from '../../library/origin.ts'
-import type { CopyAnswer, CopyWitness } from '../../operations/copies.ts'
-import type { SourceFiller } from '../../operations/sources-filler.ts'
 import { hubFailure } from './errors.ts'
 import { isListedAs } from './listed-bytes.ts'
 import type { OwnersHub, SignedHub } from './owners-hub.ts'

@@ -1,7 +1,7 @@
 import { ClassifyError } from '@svc/classify'
 import { HubError } from '@svc/hub'
+import { LibraryError } from '@svc/library/parts'
 import { DaemonError } from '../../errors.ts'
-import { LibraryError } from '../../library/library-error.ts'
 
 /**
  * A failure of the hub, or of its listing, in the API's form: 502 before a job exists, a job error afterwards (spec
@@ -9,7 +9,8 @@ import { LibraryError } from '../../library/library-error.ts'
  */
 export function hubFailure(error: unknown): unknown {
   if (error instanceof ClassifyError && error.code === 'E_NOT_IMPORTABLE') {
-    return new DaemonError('E_NOT_IMPORTABLE', error.message, { cause: error, status: 502 })
+    const { candidates } = error.details
+    return new DaemonError('E_NOT_IMPORTABLE', error.message, { candidates, cause: error, status: 502 })
   }
   if (!(error instanceof HubError)) return error
   return new DaemonError(error.code, error.message, {

@@ -1,8 +1,8 @@
 import type { DiskBlobStore, HashAttachment, HashResult } from '@svc/cas'
 import { gitBlobSha1, gitBlobSha1HasherUrl, type HubFile } from '@svc/hub'
+import { readWholeBlob } from '@svc/library/parts'
 import type { ManifestFile } from '@svc/manifest'
 import type { Sha256Digest } from '@svc/ref'
-import { readWholeBlob } from '../../library/small-blob.ts'
 
 const MAX_GIT_BYTES = 64 << 20
 

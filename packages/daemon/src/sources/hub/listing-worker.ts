@@ -1,20 +1,19 @@
 import { workerData } from 'node:worker_threads'
 import { normalizedNames, recognize, requireImportable } from '@svc/classify'
 import { createHub, HubError, type HubFile, type HubListing } from '@svc/hub'
-import { type CallContext, serveCalls, yieldToOthers } from '@svc/internal-workers'
-import type { UpstreamFile } from '../../library/upstream-repo.ts'
-import { RECOGNITION_NICE } from '../../thread-priority.ts'
+import { type CallContext, RECOGNITION_NICE, serveCalls, yieldToOthers } from '@svc/internal-workers'
+import type { UpstreamFile } from '@svc/library/parts'
 import { probeAccess } from './access-probe.ts'
 import {
+  encodeListingError,
   type ListingRequest,
   type ListingTasks,
-  listingErrors,
   MAX_KEPT_FILES,
   MAX_LEFT_OUT,
   MAX_SMALL_BYTES,
   type StrangerListing,
   type ThreadHub
-} from './stranger-listing.ts'
+} from './listing-task.ts'
 
 const hub = createHub(workerData as ThreadHub)
 
@@ -78,4 +77,4 @@ const upstreamFile = ({ path: name, sizeBytes, sha256, gitBlobSha1 }: HubFile, i
 
 yieldToOthers(RECOGNITION_NICE)
 
-serveCalls<ListingTasks>({ list }, { errors: listingErrors })
+serveCalls<ListingTasks>({ list }, { errors: { encode: encodeListingError } })

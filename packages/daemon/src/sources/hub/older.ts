@@ -1,9 +1,7 @@
 import { type BlobReader, CasError } from '@svc/cas'
 import { type Hub, HubError, type HubFile, type HubListing } from '@svc/hub'
+import { isCommit, type Library, sourceKey, upstreamName } from '@svc/library/parts'
 import type { Sha256Digest } from '@svc/ref'
-import { sourceKey } from '../../library/holdings.ts'
-import type { Library } from '../../library/library.ts'
-import { isCommit, upstreamName } from '../../library/origin.ts'
 import { orAbsent } from './errors.ts'
 
 export type OlderDeps = Pick<Library, 'store' | 'artifacts' | 'documents'>

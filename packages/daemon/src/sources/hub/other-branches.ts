@@ -22,5 +22,7 @@ export async function throwWithBranches(
   const others = branches.filter((name) => name !== 'main' && !name.startsWith('refs/')).slice(0, MAX_SHOWN)
   if (others.length === 0) throw error
   const what = `${error.message}; its branches are ${others.join(', ')}: choose one, as ${repo}@${others[0]}`
-  throw new DaemonError('E_NOT_IMPORTABLE', what, { candidates: others, status: 502, cause: error })
+  // files in other formats are something to import, too
+  const candidates = error.details.reason === undefined ? others : (error.details.candidates ?? others)
+  throw new DaemonError('E_NOT_IMPORTABLE', what, { candidates, status: 502, cause: error })
 }

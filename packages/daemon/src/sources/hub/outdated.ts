@@ -1,19 +1,24 @@
-import { normalizedName } from '@svc/classify'
+import { normalizedName, type OwnersChoice } from '@svc/classify'
 import type { ImportHfBody, Job, OutdatedBody, OutdatedModel, OutdatedResult } from '@svc/client/protocol'
 import { HubError, type HubFile, type HubInfo, type HubListing } from '@svc/hub'
 import { forEachLimited } from '@svc/internal-concurrency'
+import {
+  type ArtifactState,
+  choiceUnder,
+  type ImportSource,
+  isPrivate,
+  type Library,
+  LibraryError,
+  type Offload,
+  planSelected,
+  shownOrigin,
+  upstreamName,
+  type Work
+} from '@svc/library/parts'
 import type { Manifest } from '@svc/manifest'
 import { formatRepoId, type Sha256Digest } from '@svc/ref'
-import { planSelected } from '../../import/choice.ts'
-import type { ImportSource } from '../../import/source.ts'
+import { importSelectionOf } from '../../import-fields.ts'
 import type { JobRegistry } from '../../jobs/registry.ts'
-import type { ArtifactState } from '../../library/artifacts.ts'
-import type { Library } from '../../library/library.ts'
-import { LibraryError } from '../../library/library-error.ts'
-import { shownOrigin, upstreamName } from '../../library/origin.ts'
-import { isPrivate } from '../../library/provenance.ts'
-import type { Offload } from '../../offload/pool.ts'
-import type { Work } from '../../operations/work.ts'
 import { probeAccess } from './access-probe.ts'
 import { hubFailure, orAbsent } from './errors.ts'
 import type { OwnersHub, SignedHub } from './owners-hub.ts'
@@ -171,11 +176,9 @@ class OutdatedCheck {
     const { store, documents, offload, sourceOf } = this.#deps
     const { commit } = listing
     const upgrade = upgradeOf(model, listing, await documents.manifest(model.manifest))
-    const selection = { normalizedNames: upgrade.names !== 'upstream', quants: [model.quant] }
     const source = sourceOf(signed, listing.repoId, listing)
     try {
-      const aux = upgrade.aux === 'all' ? undefined : upgrade.aux
-      const plan = await planSelected(source, { ...selection, aux }, offload, this.#job.signal)
+      const plan = await planSelected(source, importSelectionOf(upgrade), offload, this.#job.signal)
       const names = new Map(plan.listed.map((name) => [upstreamName(plan.source.origin, name), name]))
       const isOfIt = ({ path }: HubFile): boolean => {
         const name = names.get(path) ?? path
@@ -233,10 +236,19 @@ function upgradeOf(
     quants: [quant],
     names: files.every(({ name }) => normalizedName(name) === name) ? 'normalized' : 'upstream',
     aux: isOne ? ['one'] : 'all',
+    ...(files.some(({ kind }) => kind === 'opaque') && asOpaque(choiceUnder(state, as).choice)),
     ...(isPrivate(state) && { private: true }),
     keepBefore: true
   }
 }
+
+/** The files as they are that their owner chose (spec rec.32). */
+const asOpaque = ({ names, files, allowPickle }: OwnersChoice = {}): Partial<ImportHfBody> => ({
+  recognise: 'opaque',
+  names: names ?? 'upstream',
+  ...(files && { files: [...files] }),
+  ...(allowPickle === true && { allowPickle })
+})
 
 function statusOf({ code, reason }: HubError): 'gone' | 'gated' | 'unknown' {
   if (reason === 'gated' || reason === 'denied') return 'gated'

@@ -2,10 +2,10 @@ import { constants } from 'node:fs'
 import { open } from 'node:fs/promises'
 import type { HubAccountResult } from '@svc/client/protocol'
 import { createHub, type Hub, HubError, type HubOptions, type ListingOptions } from '@svc/hub'
+import { LibraryError } from '@svc/library/parts'
 import { LRUCache } from 'lru-cache'
 import type { HubConfig } from '../../config/config.ts'
 import { DaemonError, StartError } from '../../errors.ts'
-import { LibraryError } from '../../library/library-error.ts'
 
 /** The hub with the current token, and whether there is one. */
 export interface SignedHub {

@@ -21,15 +21,17 @@ import {
 import type { ImportPlan } from '@svc/client/protocol'
 import { type Hub, HubError, type HubFile, type HubListing } from '@svc/hub'
 import { forEachLimited } from '@svc/internal-concurrency'
+import {
+  configFacts,
+  type ImportSource,
+  type Offload,
+  type PlannedImport,
+  planSelected,
+  type SourceSelection,
+  upstreamName
+} from '@svc/library/parts'
 import { digestFromHex, type Sha256Digest } from '@svc/ref'
 import { DaemonError } from '../../errors.ts'
-import { planSelected } from '../../import/choice.ts'
-import { configFacts } from '../../import/config-facts.ts'
-import type { PlannedImport } from '../../import/plan.ts'
-import type { SourceSelection } from '../../import/selection.ts'
-import type { ImportSource } from '../../import/source.ts'
-import { upstreamName } from '../../library/origin.ts'
-import type { Offload } from '../../offload/pool.ts'
 import { HeaderTooLarge, windowOf } from './window.ts'
 
 type PlannedHubFile = ImportPlan['files'][number]
@@ -126,7 +128,7 @@ const sum = (entries: readonly { readonly sizeBytes: number }[]): number =>
 
 /** Whether a running model has it in memory. */
 const isLoaded = (entry: ArtifactPlan['entries'][number]): boolean =>
-  isWeights(entry) || entry.role === 'vision-projector' || entry.role === 'draft'
+  isWeights(entry) || entry.kind === 'opaque' || entry.role === 'vision-projector' || entry.role === 'draft'
 
 interface MemoryFound {
   readonly memory?: NonNullable<ImportPlan['memory']>

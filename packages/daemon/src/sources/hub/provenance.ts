@@ -1,6 +1,6 @@
 import type { HubListing } from '@svc/hub'
 import { type Clock, timestampOf } from '@svc/internal-clock'
-import type { Provenance } from '../../library/provenance.ts'
+import type { Provenance } from '@svc/library/parts'
 
 /** Who may have the files of a listing, by the hub's current statement about the repository (spec add.37). */
 export function hubProvenance(

@@ -3,23 +3,30 @@ import type { DiskBlobStore } from '@svc/cas'
 import type { ImportPlan, Job } from '@svc/client/protocol'
 import { gitBlobSha1 as gitNameOf, type Hub, type HubFile, type HubListing } from '@svc/hub'
 import { timestampOf } from '@svc/internal-clock'
+import {
+  type Importer,
+  type ImportSource,
+  type Library,
+  type LookOptions,
+  MAX_SIGNATURE_BYTES,
+  SIGNATURE,
+  type SignedListing,
+  someOf,
+  type UpstreamFile,
+  type UpstreamRepo
+} from '@svc/library/parts'
 import { COMPANION_BOUNDS } from '@svc/manifest'
 import { digestFromHex, formatRepoId, type RepoId } from '@svc/ref'
 import { LRUCache } from 'lru-cache'
 import { DaemonError } from '../../errors.ts'
-import type { Importer } from '../../import/importer.ts'
-import type { ImportSource } from '../../import/source.ts'
 import { importSelectionOf } from '../../import-fields.ts'
 import type { ImportJobs } from '../../jobs/import-jobs.ts'
 import type { JobRegistry } from '../../jobs/registry.ts'
-import { someOf } from '../../library/companions.ts'
-import type { Library } from '../../library/library.ts'
-import { MAX_SIGNATURE_BYTES, SIGNATURE, type SignedListing } from '../../library/trust.ts'
-import type { LookOptions, UpstreamFile, UpstreamRepo } from '../../library/upstream-repo.ts'
 import { throwHubFailure } from './errors.ts'
+import { MAX_SMALL_BYTES, type StrangerListing } from './listing-task.ts'
 import { type PlanDeps, planHub } from './plan.ts'
 import { type HubSourceOptions, MAX_STRANGER_FILES, StrangerBytes, strangerKey } from './source.ts'
-import { MAX_SMALL_BYTES, type StrangerListing, type StrangerListings } from './stranger-listing.ts'
+import type { StrangerListings } from './stranger-listing.ts'
 import { hubTarget } from './target.ts'
 
 export interface UpstreamDeps extends PlanDeps, Pick<Library, 'clock' | 'trust'> {

@@ -1,8 +1,8 @@
 import type { DiskBlobStore } from '@svc/cas'
 import { type HubListing, isRepoId, isRevision } from '@svc/hub'
+import { isEvictable } from '@svc/library/parts'
 import type { Manifest } from '@svc/manifest'
 import { DaemonError } from '../../errors.ts'
-import { isEvictable } from '../../library/eviction.ts'
 import { gitSha1Of } from './listed-bytes.ts'
 
 /** A repository of the hub at a commit, as a manifest names it. */

@@ -1,15 +1,17 @@
 import type { AdoptBody, AdoptPlan, ImportLocalBody, Job } from '@svc/client/protocol'
+import {
+  adoptedSource,
+  type ConfirmPublic,
+  type Library,
+  localSource,
+  type Offload,
+  selectedQuants,
+  toolsHere
+} from '@svc/library/parts'
 import type { SwarmConfig } from '../../config/config.ts'
 import { writeKey } from '../../config/edit.ts'
-import { selectedQuants } from '../../import/choice.ts'
-import type { ConfirmPublic } from '../../import/source.ts'
 import { importSelectionOf, importTarget } from '../../import-fields.ts'
 import type { ImportJobs } from '../../jobs/import-jobs.ts'
-import type { Library } from '../../library/library.ts'
-import type { Offload } from '../../offload/pool.ts'
-import { adoptedSource } from './adopted.ts'
-import { toolsHere } from './downloads.ts'
-import { localSource } from './source.ts'
 
 export interface LocalDeps extends Pick<Library, 'clock' | 'store'> {
   readonly importJobs: ImportJobs

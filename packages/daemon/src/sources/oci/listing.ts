@@ -1,7 +1,6 @@
 import { basename } from 'node:path'
+import type { FetchContext, ImportSource, Provenance } from '@svc/library/parts'
 import type { OciDocument, OciFile, OciModel, RegistryOptions } from '@svc/oci'
-import type { FetchContext, ImportSource } from '../../import/source.ts'
-import type { Provenance } from '../../library/provenance.ts'
 import { type Oci, ociFailure } from './errors.ts'
 
 /** The destination of one file's bytes. */

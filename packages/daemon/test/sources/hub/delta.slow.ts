@@ -4,8 +4,8 @@ import type { FakeHub, FakeRepo } from '@svc/testkit/fake-hub'
 import { type FakeReconstruction, type FakeTerm, type FakeXet, startFakeXet } from '@svc/testkit/fake-xet'
 import { makeGgufHead } from '@svc/testkit/models'
 import { expect, onTestFinished, test, vi } from 'vitest'
-import type { ArtifactState } from '../../../src/library/artifacts.ts'
-import { verdictOf } from '../../../src/library/provenance.ts'
+import type { ArtifactState } from '../../../../internal/state/src/artifacts.ts'
+import { verdictOf } from '../../../../internal/state/src/provenance.ts'
 import { fakeHub, finished, manifestsOf, type Rig, rigOf, tempFolder, undoAfterTests, wrongBlobs } from './fixtures.ts'
 
 undoAfterTests()

@@ -3,7 +3,7 @@ import type { FakeRepo, FakeRepoFile } from '@svc/testkit/fake-hub'
 import { scriptedFaults } from '@svc/testkit/fake-hub-faults'
 import { VirtualClock } from '@svc/testkit/virtual-clock'
 import { expect, test } from 'vitest'
-import { isPrivate } from '../../../src/library/provenance.ts'
+import { isPrivate } from '../../../../internal/state/src/provenance.ts'
 import { fakeHub, finished, type Rig, rigOf, SMALL, undoAfterTests } from './fixtures.ts'
 
 undoAfterTests()

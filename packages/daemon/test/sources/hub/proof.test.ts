@@ -1,7 +1,7 @@
 import type { FakeHub, FakeRepo } from '@svc/testkit/fake-hub'
 import { beforeAll, beforeEach, expect, test, vi } from 'vitest'
-import type { ArtifactState } from '../../../src/library/artifacts.ts'
-import { verdictOf } from '../../../src/library/provenance.ts'
+import type { ArtifactState } from '../../../../internal/state/src/artifacts.ts'
+import { verdictOf } from '../../../../internal/state/src/provenance.ts'
 import {
   fakeHub,
   finished,

@@ -1,0 +1,193 @@
+import { type Lease, withLease } from '@svc/cas'
+import { systemClock } from '@svc/internal-clock'
+import {
+  composeLibrary,
+  DocumentReader,
+  type Library,
+  LibraryError,
+  type Log,
+  Offload,
+  openRef,
+  openStore,
+  type Resolved,
+  TrustRules
+} from '@svc/internal-state'
+import { isReservedNamespace, parseRepoId, type RepoId } from '@svc/ref'
+import { Importer } from '../import/importer.ts'
+import type { ImportSelection } from '../import/selection.ts'
+import { toolsHere } from '../local/downloads.ts'
+import { localSource } from '../local/source.ts'
+import { type Collected, type CollectOptions, collect } from '../operations/collect.ts'
+import { planEnsure } from '../operations/ensure.ts'
+import { Room } from '../operations/room.ts'
+import { SourcesFiller } from '../operations/sources-filler.ts'
+import { verify, verifyTarget } from '../operations/verify.ts'
+import { listModels } from './list-models.ts'
+import type {
+  ImportedModels,
+  LocalFiles,
+  LocatedModel,
+  ModelEntry,
+  OwnedModels,
+  VerifyFindings,
+  WorkOptions
+} from './models.ts'
+import { Operations } from './operations.ts'
+
+/** Which store a library opens. */
+export interface LibraryOptions {
+  /** The folder of the store; made if it is absent or empty. */
+  readonly root: string
+  /** Default: nothing is told. */
+  readonly log?: Log | undefined
+}
+
+const SILENT: Log = {
+  debug: () => undefined,
+  info: () => undefined,
+  warn: () => undefined,
+  error: () => undefined
+}
+
+/** Everything, under its own name, and instead of an older artifact of that name. */
+const EVERYTHING: ImportSelection = {
+  normalizedNames: false,
+  quants: undefined,
+  files: undefined,
+  aux: undefined,
+  private: false,
+  mayReplace: true,
+  keepBefore: false,
+  mayEvict: false,
+  refusesMalformed: false,
+  choice: {}
+}
+
+/**
+ * Opens a store in this process, which owns it until `close`.
+ * @throws LibraryError `E_LOCKED` while another process owns it; `E_OTHER_STORE`, `E_UNFINISHED_COPY`, `E_ROOT`
+ */
+export async function openLibrary({ root, log = SILENT }: LibraryOptions): Promise<OwnedModels> {
+  const clock = systemClock
+  const trust = await TrustRules.open([])
+  const store = await openStore({ root }, { clock })
+  const threads = { offload: new Offload(), documentReader: new DocumentReader() }
+  try {
+    const parts = await composeLibrary({ store, trust, clock, log, version: 'library', ...threads })
+    return new OpenedLibrary(parts, threads)
+  } catch (error) {
+    await store.close()
+    throw error
+  }
+}
+
+interface Threads {
+  readonly offload: Offload
+  readonly documentReader: DocumentReader
+}
+
+class OpenedLibrary implements OwnedModels {
+  readonly #parts: Library
+  readonly #threads: Threads
+  readonly #running = new Operations()
+  readonly #importer: Importer
+  readonly #filler: SourcesFiller
+  /** What `open` handed out. */
+  readonly #handedOut: Lease
+  #closing: Promise<void> | undefined
+
+  constructor(parts: Library, threads: Threads) {
+    const { offload } = threads
+    this.#parts = parts
+    this.#threads = threads
+    this.#handedOut = parts.store.lease([])
+    const room = new Room({ ...parts, limits: { minFreeBytes: 0 }, inBackground: () => undefined })
+    this.#importer = new Importer({ ...parts, room, offload, strangersOffload: offload })
+    this.#filler = new SourcesFiller({ ...parts, room, source: undefined, swarm: undefined })
+  }
+
+  get root(): string {
+    return this.#parts.store.root
+  }
+
+  resolve(ref: string): Promise<Resolved> {
+    return this.#parts.resolver.resolve(ref)
+  }
+
+  open(ref: string): Promise<LocatedModel> {
+    const { store, usage } = this.#parts
+    // what is looked up stays until all of it is kept
+    return withLease(store, async () => {
+      const model = await openRef(ref, this.#parts)
+      for (const { digest } of [...model.files, ...(model.companions?.files ?? [])]) this.#handedOut.keep(digest)
+      usage.note(model.manifestDigest)
+      return model
+    })
+  }
+
+  list(): Promise<readonly ModelEntry[]> {
+    return listModels(this.#parts)
+  }
+
+  async import({ paths }: LocalFiles, as: string, options: WorkOptions = {}): Promise<ImportedModels> {
+    const repo = nameOf(as)
+    return this.#running.run('import', options, (work) =>
+      withLease(this.#parts.store, async () => {
+        const source = await localSource(paths, { as, tools: toolsHere() })
+        return this.#importer.run({ repo, source, selection: EVERYTHING }, work)
+      })
+    )
+  }
+
+  async ensure(ref: string, options: WorkOptions = {}): Promise<LocatedModel> {
+    const { store } = this.#parts
+    const resolved = await this.resolve(ref)
+    const { bring } = await planEnsure(resolved, { ...this.#parts, filler: this.#filler })
+    if (bring !== undefined)
+      await this.#running.run('ensure', { ...options, manifest: resolved.manifestDigest }, (work) =>
+        withLease(store, () => bring(work, {}))
+      )
+    return this.open(ref)
+  }
+
+  async verify(target: string, options: WorkOptions = {}): Promise<VerifyFindings> {
+    const what = await verifyTarget(target, this.#parts.resolver)
+    return this.#running.run('verify', options, (work) =>
+      withLease(this.#parts.store, () => verify(what, this.#parts, work))
+    )
+  }
+
+  collect(what: CollectOptions = {}, options: WorkOptions = {}): Promise<Collected> {
+    return this.#running.run('collect', options, (work) =>
+      collect(what, { ...this.#parts, running: this.#running }, work)
+    )
+  }
+
+  close(): Promise<void> {
+    return (this.#closing ??= this.#close())
+  }
+
+  async #close(): Promise<void> {
+    const { store, snapshots, views, usage, trust, readerLeases } = this.#parts
+    await this.#running.close()
+    this.#handedOut.release()
+    await snapshots.close()
+    await views.close()
+    await usage.close()
+    readerLeases.close()
+    await Promise.all([...Object.values(this.#threads), trust].map((each) => each.close()))
+    await store.close()
+  }
+}
+
+/** @throws LibraryError `E_INVALID` */
+function nameOf(as: string): RepoId {
+  let repo: RepoId
+  try {
+    repo = parseRepoId(as)
+  } catch (cause) {
+    throw new LibraryError('E_INVALID', (cause as Error).message, { cause })
+  }
+  if (!isReservedNamespace(repo.ns)) return repo
+  throw new LibraryError('E_INVALID', `the namespace "${repo.ns}" is reserved; choose another one`)
+}

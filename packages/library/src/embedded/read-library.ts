@@ -1,0 +1,72 @@
+import { join } from 'node:path'
+import { readableBlobs } from '@svc/cas'
+import { systemClock } from '@svc/internal-clock'
+import {
+  Artifacts,
+  Documents,
+  LeaseFile,
+  lookAtStore,
+  Members,
+  NewerCommits,
+  presenceOf,
+  ReplacedFiles,
+  Repos,
+  Resolver,
+  Usage
+} from '@svc/internal-state'
+import { listModels } from './list-models.ts'
+import type { LocatedModel, ModelEntry, ReadableModels, ResolvedModel } from './models.ts'
+
+/**
+ * Reads a store beside whoever owns it: takes no lock, and writes nothing but a file below `leases/`, with what this
+ * process opened. That stays until `close`, or the end of the process.
+ * @throws LibraryError `E_NO_STORE`, `E_UNFINISHED_COPY`, `E_ROOT`
+ */
+export async function readLibrary({ root }: { readonly root: string }): Promise<ReadableModels> {
+  await lookAtStore({ root }, { mayMake: false })
+  return new OpenedReader(root)
+}
+
+class OpenedReader implements ReadableModels {
+  readonly #store: ReturnType<typeof readableBlobs>
+  readonly #repos: Repos
+  readonly #artifacts: Artifacts
+  readonly #documents: Documents
+  readonly #resolver: Resolver
+  readonly #leases: LeaseFile
+
+  constructor(root: string) {
+    const files = ReplacedFiles.forReading(join(root, 'state'))
+    this.#store = readableBlobs(root)
+    this.#repos = new Repos(root, files)
+    this.#artifacts = new Artifacts(root, files)
+    this.#documents = new Documents(this.#store)
+    this.#resolver = new Resolver(this.#repos, this.#documents)
+    this.#leases = new LeaseFile(root)
+  }
+
+  resolve(ref: string): Promise<ResolvedModel> {
+    return this.#resolver.resolve(ref)
+  }
+
+  async open(ref: string): Promise<LocatedModel> {
+    const resolved = await this.#resolver.resolve(ref)
+    const { manifestDigest, indexDigest } = resolved
+    await this.#leases.keep([manifestDigest, ...(indexDigest === undefined ? [] : [indexDigest])])
+    const manifest = await this.#documents.manifest(manifestDigest)
+    await this.#leases.keep((manifest?.files ?? []).map(({ digest }) => digest))
+    const { present, missing } = await presenceOf(this.#store, this.#documents, manifestDigest, indexDigest)
+    return { ...resolved, files: present, ...(missing.length > 0 && { missing }) }
+  }
+
+  async list(): Promise<readonly ModelEntry[]> {
+    const parts = { store: this.#store, documents: this.#documents, artifacts: this.#artifacts }
+    const usage = await Usage.open({ root: this.#store.root, requireRoot: () => undefined }, systemClock)
+    const members = new Members({ ...parts, usage, newer: new NewerCommits() })
+    return listModels({ repos: this.#repos, documents: this.#documents, members })
+  }
+
+  async close(): Promise<void> {
+    this.#leases.close()
+  }
+}

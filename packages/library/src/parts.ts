@@ -1,0 +1,158 @@
+// What the packages of svc are made of, for each other at the same version: no promise to anybody else (README.md).
+
+export type { Clock } from '@svc/internal-clock'
+export {
+  type AbsentBlobs,
+  type Advice,
+  type AdvicePlain,
+  Arrivals,
+  type ArtifactFolder,
+  type ArtifactImport,
+  type ArtifactState,
+  Artifacts,
+  absentBlobs,
+  type BlobTree,
+  type ComingImport,
+  ComingModels,
+  changeTag,
+  changeTagHere,
+  checkedHints,
+  choiceUnder,
+  companionsUnder,
+  composeLibrary,
+  DOORS,
+  DocumentReader,
+  Documents,
+  type Door,
+  endMarker,
+  type FilledPlace,
+  type FoundStore,
+  futureQuant,
+  givenCompanions,
+  Holdings,
+  heldBackReason,
+  hubCommitOf,
+  type InventoryDeps,
+  inventoryText,
+  isCommit,
+  isEvictable,
+  isHttpUrl,
+  isPeerAddress,
+  isPrivate,
+  isTrackerUrl,
+  LEAVES,
+  LeafLayers,
+  type LeftOut,
+  type Leftovers,
+  type Library,
+  LibraryError,
+  type LibraryErrorCode,
+  type LibraryErrorDetails,
+  type Log,
+  type LookOptions,
+  listTags,
+  lookAtStore,
+  MAX_SIGNATURE_BYTES,
+  type Members,
+  type MoveMarker,
+  modifiedAt,
+  Needed,
+  type NewerCommits,
+  NO_HINTS,
+  noSpace,
+  Offload,
+  OpenBlobs,
+  type OpenDeps,
+  oneChunk,
+  openRef,
+  openStore,
+  ownCompanions,
+  ownHints,
+  type Provenance,
+  pinKey,
+  policyOf,
+  quarantined,
+  type ReaderLeases,
+  Removals,
+  ReplacedFiles,
+  Repos,
+  type Resolver,
+  RestoredRecords,
+  Revised,
+  readAtOf,
+  readMoveMarker,
+  readSmallBlob,
+  readWholeBlob,
+  requireStore,
+  SIGNATURE,
+  type SignedListing,
+  SignedModels,
+  Snapshots,
+  STATE_FOLDERS,
+  STRANGERS_HEAP_MIB,
+  type StandIn,
+  type StateParts,
+  type StorePlace,
+  StoreWatch,
+  type Superseded,
+  type SwarmHints,
+  shownOrigin,
+  someOf,
+  sourceKey,
+  spokenBytes,
+  storedConfigQuant,
+  storeProblem,
+  type TagChange,
+  type TrustRule,
+  TrustRules,
+  tagEntry,
+  UnimportableListingError,
+  UnreadableStateError,
+  type UpstreamFile,
+  type UpstreamRepo,
+  Usage,
+  unfinished,
+  unreadableRecords,
+  upstreamName,
+  ViewRecords,
+  Views,
+  verdictOf,
+  WantedBlobs,
+  withheldNotice,
+  withMark,
+  writeMoveMarker
+} from '@svc/internal-state'
+export { planSelected, selectedQuants } from './import/choice.ts'
+export { type CommitContext, commitArtifacts } from './import/commit.ts'
+export { companionWarnings, leftOut } from './import/companions.ts'
+export { configFacts } from './import/config-facts.ts'
+export type { Imported } from './import/imported.ts'
+export { type CompanionsRequest, Importer, type ImportRequest } from './import/importer.ts'
+export type { PlannedImport } from './import/plan.ts'
+export { Proof } from './import/proof.ts'
+export { writeDocument, writeRecord } from './import/seal.ts'
+export type { ImportSelection, MayReplace, SourceSelection } from './import/selection.ts'
+export type {
+  ClaimedFile,
+  ClaimedOrigin,
+  ConfirmPublic,
+  FetchContext,
+  FileHere,
+  ImportSource,
+  PublicAnswer,
+  RemoteFile,
+  Reuse
+} from './import/source.ts'
+export { adoptedSource } from './local/adopted.ts'
+export { toolsHere } from './local/downloads.ts'
+export { localSource } from './local/source.ts'
+export { checkPath } from './local/walk.ts'
+export { type CollectDeps, collect } from './operations/collect.ts'
+export { Copies, type CopyAnswer, type CopyWitness } from './operations/copies.ts'
+export { type EnsureDeps, planEnsure } from './operations/ensure.ts'
+export { Evictions } from './operations/evict.ts'
+export type { Beside, FillContext, Filler, FillRequest } from './operations/fill.ts'
+export { type MakeRoom, Room, type RoomDeps } from './operations/room.ts'
+export { type SourceFiller, SourcesFiller } from './operations/sources-filler.ts'
+export { type Findings, type VerifyDeps, verify, verifyTarget } from './operations/verify.ts'
+export type { RunningWork, Work, WorkProgress } from './operations/work.ts'
