@@ -1,21 +1,17 @@
 import { homedir } from 'node:os'
 import { resolve } from 'node:path'
 import type { StandingView } from '@svc/client'
-import { STANDING_LAYOUTS, type StandingLayout, toolFolder } from '@svc/view'
-import { usage } from '../errors.ts'
+import { type StandingLayout, toolFolder } from '@svc/view'
 import { count } from '../format.ts'
 import type { Session } from '../session.ts'
 
 /** `svc view add LAYOUT [DIR] [--match GLOB]…` */
 export async function addStanding(
   session: Session,
-  word: string,
+  layout: StandingLayout,
   dir: string | undefined,
   { match }: { readonly match?: readonly string[] }
 ): Promise<void> {
-  const layout = STANDING_LAYOUTS.find((each) => each === word)
-  if (layout === undefined)
-    throw usage(`"${word}" is none of ${STANDING_LAYOUTS.join(', ')}`, `svc view add ${STANDING_LAYOUTS[0]}`)
   const { cwd, env } = session.terminal
   const path = dir === undefined ? await toolFolder(layout, { home: env.HOME ?? homedir(), env }) : resolve(cwd, dir)
   const view = await session.client.addStandingView({ layout, path, ...(match !== undefined && { match: [...match] }) })

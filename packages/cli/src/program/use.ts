@@ -1,5 +1,5 @@
-import { COMFYUI_USES } from '@svc/view'
-import { Option } from 'commander'
+import { COMFYUI_USES, STANDING_LAYOUTS } from '@svc/view'
+import { Argument, Option } from 'commander'
 import { RUNTIME_NAMES } from '../runtimes/runtimes.ts'
 import { type CommandTools, list } from './tools.ts'
 
@@ -49,7 +49,9 @@ export function addUseCommands({ add, run }: CommandTools): void {
       ])
     )
     .action(run('view', 'view'))
-  add('add <layout> [dir]', "let a tool's own folder follow this store: hf, llama, lmstudio, comfyui or ollama", views)
+  add('add', "let a tool's own folder follow this store", views)
+    .addArgument(new Argument('<layout>', 'whose folder it is').choices(STANDING_LAYOUTS))
+    .argument('[dir]', "the folder; default: the tool's own")
     .option('--match <glob>', 'only these models, as in "acme/*:q4_k_m"; repeatable', list)
     .action(run('standing', 'addStanding'))
   add('exec <ref> <command...>', 'run a command with a model, and protect the model from removal until it exits')

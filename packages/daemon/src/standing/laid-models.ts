@@ -2,8 +2,8 @@ import { readSmallBlob } from '@svc/library/parts'
 import { MAX_MODEL_CONFIG_BYTES, type Manifest, type ModelConfig, parseModelConfig } from '@svc/manifest'
 import { formatRepoId } from '@svc/ref'
 import type { StandingFile, StandingLayout, StandingModel } from '@svc/view'
+import type { StandingDeps } from './deps.ts'
 import type { NamedModel } from './shown-models.ts'
-import type { StandingDeps } from './standing-views.ts'
 
 /** What a layout needs to know of a model; undefined for one that went meanwhile, or that its tool cannot load. */
 export async function laidModel(

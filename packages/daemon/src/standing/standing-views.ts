@@ -3,24 +3,16 @@ import { sep } from 'node:path'
 import type { RemovedView, StandingView, StandingViewBody } from '@svc/client/protocol'
 import type { Timer } from '@svc/internal-clock'
 import { KeyedLock } from '@svc/internal-concurrency'
-import { type Library, LibraryError } from '@svc/library/parts'
+import { LibraryError } from '@svc/library/parts'
 import type { Sha256Digest } from '@svc/ref'
 import type { StandingModel } from '@svc/view'
 import { writeView } from '../config/edit.ts'
 import { type StandingViewConfig, standingView } from '../config/standing.ts'
 import { ConfigError } from '../errors.ts'
+import type { StandingDeps } from './deps.ts'
 import { KnownPlaces } from './known-places.ts'
 import { laidModel } from './laid-models.ts'
 import { type NamedModel, namedModels } from './shown-models.ts'
-
-export interface StandingDeps
-  extends Pick<Library, 'store' | 'clock' | 'log' | 'repos' | 'documents' | 'artifacts' | 'views'> {
-  readonly config: {
-    /** Where additions are saved; undefined: nowhere. */
-    readonly file?: string | undefined
-    readonly views: readonly StandingViewConfig[]
-  }
-}
 
 /** How often the state is looked at, in milliseconds: a comparison of numbers in memory. */
 const LOOK_MS = 250
