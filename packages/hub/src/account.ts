@@ -1,12 +1,7 @@
+import type { HubAccount } from './documents.ts'
 import { HubError } from './errors.ts'
 import { fetchDocument, type ListingOptions } from './listing.ts'
 import type { Net } from './net.ts'
-
-/** Whose token the hub object sends. */
-export interface HubAccount {
-  /** Absent where the hub accepts the token without a name, or does not tell about accounts, as mirrors. */
-  readonly name?: string
-}
 
 /** Asks the hub whose token it is (`GET /api/whoami-v2`). Errors: see `Hub.account`. */
 export async function fetchAccount(net: Net, options: ListingOptions): Promise<HubAccount> {

@@ -1,12 +1,47 @@
 import { isObject, JsonExcessError, type JsonOptions, own, parseJson } from '@svc/internal-http'
-import type { HubAccount } from './account.ts'
 import { isRepoId, isRevision } from './endpoint.ts'
 import { HubError, refusedListing } from './errors.ts'
-import type { HubInfo } from './listing.ts'
-import type { HubHit } from './search.ts'
 import { type PageAbout, type TreeEntry, treeEntries, UntoldHash } from './tree.ts'
 import { XetAnswerError } from './xet/answer-error.ts'
 import { parseNamedUrl, parseReconstruction, type Reconstruction } from './xet/reconstruction.ts'
+
+/** Whose token the hub object sends. */
+export interface HubAccount {
+  /** Absent where the hub accepts the token without a name, or does not tell about accounts, as mirrors. */
+  readonly name?: string
+}
+
+/** A repository at the commit that a revision points to. */
+export interface HubInfo {
+  /** In the hub's own spelling; after a rename it differs from the requested one. */
+  readonly repoId: string
+  /** The commit that the revision pointed to: 40 hex characters. */
+  readonly commit: string
+  readonly private: boolean
+  readonly gated: boolean
+  /**
+   * True when these bytes required a token, or may have: private or gated, or a token was sent and the hub does not
+   * say.
+   */
+  readonly restricted: boolean
+  /** As the repository's card names it, e.g. `apache-2.0`; absent where the hub does not say. */
+  readonly license?: string
+  /** How many files of the commit a mirror says it lacks; absent for none, or if it does not say. */
+  readonly leftOut?: number
+}
+
+/** A repository that the hub found. What the hub does not say, or says in an unknown form, is absent. */
+export interface HubHit {
+  readonly repoId: string
+  readonly gated: boolean
+  readonly private: boolean
+  readonly formats: readonly ('gguf' | 'safetensors')[]
+  readonly license?: string
+  readonly parameters?: number
+  readonly downloads?: number
+  /** RFC 3339. */
+  readonly updatedAt?: string
+}
 
 interface Document<About, Found> {
   readonly about: About

@@ -1,7 +1,7 @@
 import { Gate } from '@svc/internal-concurrency'
 import { type HttpClientOptions, Paces } from '@svc/internal-http'
-import { fetchAccount, type HubAccount } from './account.ts'
-import { type ReadHubDocument, readHubDocumentHere } from './documents.ts'
+import { fetchAccount } from './account.ts'
+import { type HubAccount, type HubInfo, type ReadHubDocument, readHubDocumentHere } from './documents.ts'
 import { type DownloadOptions, downloadRange, type RequestGates } from './download.ts'
 import { type Endpoint, PUBLIC_ENDPOINT, parseEndpoint } from './endpoint.ts'
 import { HubError } from './errors.ts'
@@ -11,7 +11,6 @@ import {
   fetchInfo,
   fetchListing,
   fetchNamedCommits,
-  type HubInfo,
   type HubListing,
   type ListingOptions
 } from './listing.ts'

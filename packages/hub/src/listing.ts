@@ -1,30 +1,11 @@
 import { errnoOf } from '@svc/internal-errors'
 import { Backoff, isIdentity, type Response, type RetryWait } from '@svc/internal-http'
-import type { HubDocuments } from './documents.ts'
+import type { HubDocuments, HubInfo } from './documents.ts'
 import { infoUrl, isRepoId, isRevision, printableUrl, refsUrl, treeUrl } from './endpoint.ts'
 import { HubError, refusedListing } from './errors.ts'
 import type { Net } from './net.ts'
 import { badAnswer, gatedFailure, networkFailure, type OutcomeContext, statusFailure } from './outcome.ts'
 import { type HubFile, ListingCheck, UntoldHash } from './tree.ts'
-
-/** A repository at the commit that a revision points to. */
-export interface HubInfo {
-  /** In the hub's own spelling; after a rename it differs from the requested one. */
-  readonly repoId: string
-  /** The commit that the revision pointed to: 40 hex characters. */
-  readonly commit: string
-  readonly private: boolean
-  readonly gated: boolean
-  /**
-   * True when these bytes required a token, or may have: private or gated, or a token was sent and the hub does not
-   * say.
-   */
-  readonly restricted: boolean
-  /** As the repository's card names it, e.g. `apache-2.0`; absent where the hub does not say. */
-  readonly license?: string
-  /** How many files of the commit a mirror says it lacks; absent for none, or if it does not say. */
-  readonly leftOut?: number
-}
 
 /** All files of a repository at one commit, validated: safe names, no duplicates, well-formed sizes and hashes. */
 export interface HubListing extends HubInfo {

@@ -1,3 +1,4 @@
+import type { HubHit } from './documents.ts'
 import { HubError } from './errors.ts'
 import { fetchDocument, type ListingOptions, nextPage } from './listing.ts'
 import type { Net } from './net.ts'
@@ -14,19 +15,6 @@ export interface HubQuery {
   readonly limit?: number | undefined
   /** Of the page before. */
   readonly cursor?: string | undefined
-}
-
-/** A repository that the hub found. What the hub does not say, or says in an unknown form, is absent. */
-export interface HubHit {
-  readonly repoId: string
-  readonly gated: boolean
-  readonly private: boolean
-  readonly formats: readonly ('gguf' | 'safetensors')[]
-  readonly license?: string
-  readonly parameters?: number
-  readonly downloads?: number
-  /** RFC 3339. */
-  readonly updatedAt?: string
 }
 
 /** A page of hits, the most downloaded first. */

@@ -159,7 +159,7 @@ const HUB: readonly (readonly [string, keyof HubDocuments, Buffer, never])[] = [
   ['a reconstruction', 'reconstruction', ONE_NUMBER, { sizeBytes: 1, from: 'http://127.0.0.1/' } as never],
   ['a token for chunks', 'xetToken', ONE_TEXT, { from: 'http://127.0.0.1/' } as never]
 ]
-const infoOfFiles = (count: number): Buffer => {
+function infoOfFiles(count: number): Buffer {
   const files = Array.from({ length: count }, (_, i) => ({ path: `f${i}`, length: 1, piecesRoot: Buffer.alloc(32, 1) }))
   return Buffer.from(buildInfo({ name: 'x', pieceLength: MIB, files }).infoBytes)
 }
