@@ -28,6 +28,7 @@ import { JobRegistry } from '../jobs/registry.ts'
 import type { JobErrors } from '../jobs/tracked-job.ts'
 import { LocalImports } from '../sources/local/local-imports.ts'
 import { OciImports } from '../sources/oci/oci-imports.ts'
+import { StandingViews } from '../standing/standing-views.ts'
 import { openStore } from '../store-opening.ts'
 import { SharingChoices } from '../swarm/sharing-choices.ts'
 import type { NetworkFactories } from './networks.ts'
@@ -77,7 +78,8 @@ export async function composeContext(
     /** Allows the daemon's reads on the event loop's thread again, if its store is on a network file system. */
     const endHoldOff = await holdOffOnNetworkFileSystem(await loadFilePort(filePort), store.root)
     const importJobs = new ImportJobs(jobs, importer)
-    const work = { jobs, room, importer, importJobs, endHoldOff, listeners: new Listeners() }
+    const standing = new StandingViews(library)
+    const work = { jobs, room, importer, importJobs, endHoldOff, standing, listeners: new Listeners() }
     return { ...library, ...work }
   } catch (cause) {
     await store.close()
@@ -181,6 +183,7 @@ export async function closeAll(context: DaemonContext, services: Services | unde
     snapshots,
     readerLeases,
     room,
+    standing,
     endHoldOff
   } = context
   room.close()
@@ -190,6 +193,7 @@ export async function closeAll(context: DaemonContext, services: Services | unde
     })
   }
   await services?.mirrors?.close()
+  await standing.close()
   await snapshots.close()
   await views.close()
   await usage.close()

@@ -49,7 +49,8 @@ class AsyncRoutes:
 
     async def import_local(
         self, *, paths: list[str], as_: str, companions: Literal["loaders", "all"] | None = None,
-        aux: str | list[str] | None = None, names: Literal["upstream", "normalized"] | None = None,
+        aux: str | list[str] | None = None, recognise: Literal["opaque"] | None = None,
+        allow_pickle: bool | None = None, names: Literal["upstream", "normalized"] | None = None,
         quants: list[str] | None = None, files: list[str] | None = None,
         private: bool | None = None, replace: bool | None = None, evict: bool | None = None,
         malformed: Literal["keep", "refuse"] | None = None
@@ -62,6 +63,7 @@ class AsyncRoutes:
     async def import_hf(
         self, repo: str, *, revision: str | None = None, follows: str | None = None,
         keep_before: bool | None = None, as_: str | None = None, aux: str | list[str] | None = None,
+        recognise: Literal["opaque"] | None = None, allow_pickle: bool | None = None,
         names: Literal["upstream", "normalized"] | None = None, quants: list[str] | None = None,
         files: list[str] | None = None, private: bool | None = None, replace: bool | None = None,
         evict: bool | None = None, malformed: Literal["keep", "refuse"] | None = None
@@ -75,6 +77,7 @@ class AsyncRoutes:
     async def import_hf_plan(
         self, repo: str, *, revision: str | None = None, follows: str | None = None,
         keep_before: bool | None = None, as_: str | None = None, aux: str | list[str] | None = None,
+        recognise: Literal["opaque"] | None = None, allow_pickle: bool | None = None,
         names: Literal["upstream", "normalized"] | None = None, quants: list[str] | None = None,
         files: list[str] | None = None, private: bool | None = None, replace: bool | None = None,
         evict: bool | None = None, malformed: Literal["keep", "refuse"] | None = None,
@@ -83,12 +86,17 @@ class AsyncRoutes:
         """What an import from the hub would fetch, store and skip."""
         return await self._call("POST /v1/import/hf/plan", ImportPlan, locals())
 
+    async def inspect_hf(self, repo: str, *, revision: str | None = None) -> Inspection:
+        """What would run code in a repository of the hub, and what is malformed."""
+        return await self._call("POST /v1/inspect/hf", Inspection, locals())
+
     async def import_bt(
         self, manifest_digest: str, *, magnet: str | None = None, infohash: str | None = None,
         trackers: list[str] | None = None, webseeds: list[str] | None = None,
         peers: list[str] | None = None, companions: ImportBtCompanions | None = None,
         manifest_from_peers: bool | None = None, as_: str | None = None,
-        private: bool | None = None, replace: bool | None = None, evict: bool | None = None
+        private: bool | None = None, recognise: Literal["opaque"] | None = None,
+        allow_pickle: bool | None = None, replace: bool | None = None, evict: bool | None = None
     ) -> Job:
         """Import a pinned artifact from a BitTorrent v2 swarm. The job can fail with:
         E_NOT_IMPORTABLE, E_SOURCE_UNAVAILABLE, E_NO_SPACE, E_ABORTED, E_INTERNAL.
@@ -109,8 +117,9 @@ class AsyncRoutes:
 
     async def import_oci(
         self, as_: str, *, path: str | None = None, manifest: str | None = None,
-        image: str | None = None, plain_http: bool | None = None, names: Literal["upstream",
-        "normalized"] | None = None, quants: list[str] | None = None,
+        image: str | None = None, plain_http: bool | None = None,
+        recognise: Literal["opaque"] | None = None, allow_pickle: bool | None = None,
+        names: Literal["upstream", "normalized"] | None = None, quants: list[str] | None = None,
         files: list[str] | None = None, private: bool | None = None, replace: bool | None = None,
         evict: bool | None = None, malformed: Literal["keep", "refuse"] | None = None
     ) -> Job:
@@ -287,3 +296,17 @@ class AsyncRoutes:
     async def remove_view(self, path: str, *, ref: str | None = None) -> RemovedView:
         """Remove a view."""
         return await self._call("DELETE /v1/views", RemovedView, locals(), has_body=True)
+
+    async def standing_views(self) -> StandingViewList:
+        """The folders of tools that follow this store, after a look at each."""
+        return await self._call("GET /v1/views/standing", StandingViewList, locals())
+
+    async def add_standing_view(
+        self, *, layout: StandingLayout, path: str, match: list[str] | None = None
+    ) -> StandingView:
+        """Let a tool's folder follow this store; saved in the daemon's configuration."""
+        return await self._call("PUT /v1/views/standing", StandingView, locals())
+
+    async def remove_standing_view(self, path: str) -> RemovedView:
+        """Take what is ours out of such a folder, and let it follow no more."""
+        return await self._call("DELETE /v1/views/standing", RemovedView, locals(), has_body=True)
