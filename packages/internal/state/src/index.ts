@@ -35,8 +35,13 @@ export { endMarker, type MoveMarker, readMoveMarker, writeMoveMarker } from './m
 export { Needed } from './needed.ts'
 export { NewerCommits } from './newer-commits.ts'
 export { Offload, STRANGERS_HEAP_MIB } from './offload/pool.ts'
+<<<<<<< HEAD
 export type { HeaderRead, InspectedFile } from './offload/task.ts'
 export { type OpenDeps, openRef, presenceOf } from './open.ts'
+=======
+export type { HeaderRead } from './offload/task.ts'
+export { type OpenDeps, openRef, openResolved, presenceOf } from './open.ts'
+>>>>>>> main
 export { OpenBlobs } from './open-blobs.ts'
 export { type FilledPlace, type FoundStore, lookAtStore, openStore, type StorePlace } from './opening.ts'
 export {
