@@ -90,6 +90,10 @@ class AsyncRoutes:
         """What an import from the hub would fetch, store and skip."""
         return await self._call("POST /v1/import/hf/plan", ImportPlan, locals())
 
+    async def inspect_hf(self, repo: str, *, revision: str | None = None) -> Inspection:
+        """What would run code in a repository of the hub, and what is malformed."""
+        return await self._call("POST /v1/inspect/hf", Inspection, locals())
+
     async def import_bt(
         self, manifest_digest: str, *, magnet: str | None = None, infohash: str | None = None,
         trackers: list[str] | None = None, webseeds: list[str] | None = None,
