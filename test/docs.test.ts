@@ -6,6 +6,7 @@ import { describe, expect, test } from 'vitest'
 import { ERROR_CODES, ROUTES } from '../packages/client/src/protocol.ts'
 import { loadConfig } from '../packages/daemon/src/config/config.ts'
 import { CONFIG_KEYS } from '../packages/daemon/src/config/keys.ts'
+import { VIEWS_KEYS } from '../packages/daemon/src/config/standing.ts'
 import { TRUST_KEYS } from '../packages/daemon/src/config/trust.ts'
 import { WEBSEED_KEYS } from '../packages/daemon/src/config/webseed.ts'
 import { CHECKS } from '../scripts/checks.ts'
@@ -57,9 +58,15 @@ describe('docs/configuration.md', () => {
   })
 
   test('has exactly one row for each key of a trust rule', () => {
-    const part = page.slice(page.indexOf('`[[trust]]`'), page.indexOf('One table per web server'))
+    const part = page.slice(page.indexOf('`[[trust]]`'), page.indexOf('`[[views]]`'))
     const rows = [...part.matchAll(/^\| (.*?) \|/gm)].flatMap(([, cell]) => [...cell!.matchAll(/`(\w+)`/g)])
     expect(rows.map(([, key]) => key).sort()).toEqual(Object.keys(TRUST_KEYS).sort())
+  })
+
+  test('has exactly one row for each key of a standing view', () => {
+    const part = page.slice(page.indexOf('`[[views]]`'), page.indexOf('One table per web server'))
+    const rows = [...part.matchAll(/^\| `(\w+)` \|/gm)].map(([, key]) => key)
+    expect(rows.sort()).toEqual(Object.keys(VIEWS_KEYS).sort())
   })
 
   test('shows an example that the daemon reads', async () => {

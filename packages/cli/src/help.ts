@@ -89,6 +89,7 @@ const MORE: Readonly<Record<string, More>> = {
       ['svc view acme/model:bf16 ./model', 'links in ./model'],
       ['svc view acme/model:bf16 ./cache --layout hf', 'a hub cache'],
       ['svc view --rm ./model', 'remove it again'],
+      ['svc view add ollama', 'Ollama lists every model here from now on'],
       ['svc view --rm ./cache acme/model:bf16', 'remove one model of a hub cache']
     ]
   },

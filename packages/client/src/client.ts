@@ -33,7 +33,18 @@ import type { Snapshot } from './protocol/snapshot.ts'
 import { defaultSocketPath, isDefaultSocket, type SocketEnv } from './protocol/socket-path.ts'
 import type { SeedLocalResult, SeedResult, ShareResult, Status, UploadLimitResult } from './protocol/status.ts'
 import type { TagBody, TagList } from './protocol/tag.ts'
-import type { RemovedView, RemoveViewBody, View, ViewBody, ViewEntry, ViewList } from './protocol/view.ts'
+import type {
+  RemovedView,
+  RemoveStandingViewBody,
+  RemoveViewBody,
+  StandingView,
+  StandingViewBody,
+  StandingViewList,
+  View,
+  ViewBody,
+  ViewEntry,
+  ViewList
+} from './protocol/view.ts'
 import type { WhyResult } from './protocol/why.ts'
 import { SocketTransport } from './transport.ts'
 import { type WatchOptions, watchJob } from './watch.ts'
@@ -150,6 +161,12 @@ export interface Client {
   views(options?: CallOptions): Promise<readonly ViewEntry[]>
   /** Cancels a view that is being made; an earlier one at its place stays. */
   removeView(body: RemoveViewBody, options?: CallOptions): Promise<RemovedView>
+  /** The tools' folders that follow the store, after a look at each. */
+  standingViews(options?: CallOptions): Promise<readonly StandingView[]>
+  /** Lets a tool's folder follow the store; saved in the daemon's configuration. No time-out: it may unpack files. */
+  addStandingView(body: StandingViewBody, options?: CallOptions): Promise<StandingView>
+  /** Takes what is ours out of such a folder, and lets it follow no more. */
+  removeStandingView(body: RemoveStandingViewBody, options?: CallOptions): Promise<RemovedView>
   job(id: string, options?: CallOptions): Promise<Job>
   /** Newest first, then what an earlier daemon left unfinished, with `interrupted`. */
   jobs(options?: CallOptions): Promise<readonly Job[]>
@@ -271,6 +288,9 @@ export function createClient(options: ClientOptions = {}): Client {
     makeView: ({ ref, ...body }, call) => post('makeView', { ref: canonical(ref), ...body }, call),
     views: async (call) => (await get<ViewList>('views', call)).views,
     removeView: (body, call) => post('removeView', body, call),
+    standingViews: async (call) => (await get<StandingViewList>('standingViews', call)).views,
+    addStandingView: (body, call) => post('addStandingView', body, call),
+    removeStandingView: (body, call) => post('removeStandingView', body, call),
     job: (id, call) => get('job', call, encodeURIComponent(id)),
     resumeJob: (id, call) => get('resumeJob', call, encodeURIComponent(id)),
     cancelJob: (id, call) => get('cancelJob', call, encodeURIComponent(id)),

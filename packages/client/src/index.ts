@@ -58,6 +58,15 @@ export type {
   UploadLimitResult
 } from './protocol/status.ts'
 export type { TagBody, TagList } from './protocol/tag.ts'
-export type { RemovedView, RemoveViewBody, View, ViewBody, ViewEntry } from './protocol/view.ts'
+export type {
+  RemovedView,
+  RemoveStandingViewBody,
+  RemoveViewBody,
+  StandingView,
+  StandingViewBody,
+  View,
+  ViewBody,
+  ViewEntry
+} from './protocol/view.ts'
 export type { WhyResult } from './protocol/why.ts'
 export type { WatchOptions } from './watch.ts'

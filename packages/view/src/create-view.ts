@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto'
 import { realpath, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { errnoOf } from '@svc/internal-errors'
@@ -7,7 +6,7 @@ import type { Sha256Digest } from '@svc/ref'
 import { openDraft, recoverViews } from './draft.ts'
 import { carryOver, finishDraft, withBlobs } from './draft-content.ts'
 import { ioError, throwIfAborted, ViewError } from './errors.ts'
-import { type HubIdentity, type LayoutWriter, layoutWriter, snapshotFolder } from './layout.ts'
+import { type HubIdentity, hubCommit, type LayoutWriter, layoutWriter, snapshotFolder } from './layout.ts'
 import { type HashedFile, listModel } from './list-model.ts'
 import { LIST_RULES, type MarkedFile, type MarkedModel, type Marker, modelsOf, type ViewLayout } from './marker.ts'
 import { readOwnView } from './own-view.ts'
@@ -189,8 +188,7 @@ function hubIdentity({ manifest }: ViewSource, given: string | undefined): HubId
       ...(repo === undefined ? {} : { name: repo })
     })
   }
-  const revision = manifest.annotations['svc.hf.revision'] ?? ''
-  return { repo, commit: /^[0-9a-f]{40}$/.test(revision) ? revision : createHash('sha1').update(repo).digest('hex') }
+  return { repo, commit: hubCommit(repo, manifest.annotations['svc.hf.revision']) }
 }
 
 const blobOf = (

@@ -1,5 +1,5 @@
 export { MARKER } from '@svc/manifest'
-export { findCaches, readCache, TOOLS } from './adopt/find-caches.ts'
+export { findCaches, readCache, TOOLS, toolFolder } from './adopt/find-caches.ts'
 export type {
   CacheRoot,
   FoundCache,
@@ -23,5 +23,19 @@ export type { ViewMode } from './place.ts'
 export { reflink, type TransferCost, transferCost } from './reflink.ts'
 export { removeView } from './remove-view.ts'
 export { type RuntimePath, runtimePath } from './runtime-path.ts'
+export { COMFYUI_USES } from './standing/comfyui.ts'
+export {
+  STANDING_LAYOUTS,
+  type StandingFile,
+  type StandingLayout,
+  type StandingModel
+} from './standing/model.ts'
+export {
+  isStandingInOrder,
+  removeStanding,
+  type StandingRequest,
+  type StandingResult,
+  syncStanding
+} from './standing/sync.ts'
 export { readTarMembers, type TarMemberReader } from './tar-members.ts'
 export { readView, type View, type ViewFile } from './view.ts'

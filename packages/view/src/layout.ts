@@ -34,7 +34,12 @@ export interface HubIdentity {
 /** The folder of a model in a hub cache, below that. */
 export const snapshotFolder = ({ repo, commit }: HubIdentity): string => `${repoFolder(repo)}/snapshots/${commit}`
 
-const repoFolder = (repo: string): string => `models--${repo.replaceAll('/', '--')}`
+/** The folder of a repository in a hub cache. */
+export const repoFolder = (repo: string): string => `models--${repo.replaceAll('/', '--')}`
+
+/** The commit of a repository in a hub cache: that of the hub, or one made from the name for what never was there. */
+export const hubCommit = (repo: string, revision = ''): string =>
+  /^[0-9a-f]{40}$/.test(revision) ? revision : createHash('sha1').update(repo).digest('hex')
 
 export function layoutWriter(layout: ViewLayout, context: LayoutContext, identity: HubIdentity): LayoutWriter {
   return layout === 'files' ? new FilesLayout(context) : new HubLayout(context, identity)

@@ -11,6 +11,7 @@ import { canonicalRef } from '../models/reference.ts'
 import { madeView } from '../models/runtime-view.ts'
 import { canAsk, saysYes } from '../questions/question.ts'
 import type { Session } from '../session.ts'
+import { listStanding, removedStanding } from './standing.ts'
 
 export interface ViewCommandOptions {
   readonly layout: 'files' | 'hf'
@@ -153,6 +154,7 @@ async function refreshViews(session: Session, path: string | undefined): Promise
 }
 
 async function removeView(session: Session, path: string, typed: string | undefined): Promise<void> {
+  if (typed === undefined && (await removedStanding(session, path))) return
   const ref = typed === undefined ? undefined : await canonicalRef(session, typed)
   const answer = await session.client.removeView({ path, ...(ref !== undefined && { ref }) })
   if (session.json) return session.document(answer)
@@ -174,7 +176,8 @@ async function namesHere({ client }: Session): Promise<(digest: string) => strin
 
 async function listViews(session: Session): Promise<void> {
   const views = await session.client.views()
-  if (session.json) return session.document({ views })
+  if (session.json) return session.document({ views, standing: await session.client.standingViews() })
+  if (!session.quiet) await listStanding(session)
   if (session.quiet) for (const { path } of views) session.print(path)
   else if (views.length > 0) {
     const nameOf = await namesHere(session)

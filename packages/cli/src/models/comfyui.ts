@@ -3,23 +3,9 @@ import { join } from 'node:path'
 import { ifAbsent } from '@svc/internal-errors'
 import { listFolderIfPresent, makeFolders } from '@svc/internal-files'
 import { parseRef } from '@svc/ref'
+import { COMFYUI_USES } from '@svc/view'
 import { usage } from '../errors.ts'
 
-/** Folders that ComfyUI looks in, by the use of their models; keys of its `extra_model_paths.yaml`. */
-export const COMFYUI_USES = [
-  'audio_encoders',
-  'checkpoints',
-  'clip_vision',
-  'controlnet',
-  'diffusion_models',
-  'embeddings',
-  'loras',
-  'model_patches',
-  'style_models',
-  'text_encoders',
-  'upscale_models',
-  'vae'
-] as const
 export type ComfyuiUse = (typeof COMFYUI_USES)[number]
 
 /** Repositories for ComfyUI have `split_files/<use>/…`: their views lie below this folder, and the names tell the uses. */

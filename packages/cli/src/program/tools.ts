@@ -39,6 +39,7 @@ export const MODULES = {
   seed: () => import('../commands/seed.ts'),
   service: () => import('../commands/service.ts'),
   signature: () => import('../commands/signature.ts'),
+  standing: () => import('../commands/standing.ts'),
   tag: () => import('../commands/tag.ts'),
   ui: () => import('../commands/ui.ts'),
   view: () => import('../commands/view.ts'),

@@ -1,7 +1,7 @@
-import { Option } from 'commander'
-import { COMFYUI_USES } from '../models/comfyui.ts'
+import { COMFYUI_USES, STANDING_LAYOUTS } from '@svc/view'
+import { Argument, Option } from 'commander'
 import { RUNTIME_NAMES } from '../runtimes/runtimes.ts'
-import type { CommandTools } from './tools.ts'
+import { type CommandTools, list } from './tools.ts'
 
 export function addUseCommands({ add, run }: CommandTools): void {
   add('run <ref> [args...]', 'start a runtime on a model: llama-server, llama-cli, ollama, vllm or mlx_lm')
@@ -16,7 +16,10 @@ export function addUseCommands({ add, run }: CommandTools): void {
     .option('--all', 'print every part of a split GGUF')
     .option('--blob', "print the blob's path in the store, without a file name")
     .action(run('path', 'path'))
-  add('view [ref] [dir]', 'lay a model out in a folder, under its real file names; without REF: list the views')
+  const views = add(
+    'view [ref] [dir]',
+    'lay a model out in a folder, under its real file names; without REF: list the views'
+  )
     .addOption(
       new Option('--layout <layout>', 'files, or a hub cache for HF_HUB_CACHE')
         .choices(['files', 'hf'])
@@ -46,6 +49,11 @@ export function addUseCommands({ add, run }: CommandTools): void {
       ])
     )
     .action(run('view', 'view'))
+  add('add', "let a tool's own folder follow this store", views)
+    .addArgument(new Argument('<layout>', 'whose folder it is').choices(STANDING_LAYOUTS))
+    .argument('[dir]', "the folder; default: the tool's own")
+    .option('--match <glob>', 'only these models, as in "acme/*:q4_k_m"; repeatable', list)
+    .action(run('standing', 'addStanding'))
   add('exec <ref> <command...>', 'run a command with a model, and protect the model from removal until it exits')
     .passThroughOptions()
     .action(run('exec', 'exec'))

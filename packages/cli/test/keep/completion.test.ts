@@ -30,7 +30,7 @@ describe('the candidates', () => {
     expect(await completed('ver')).toEqual(['verify-signature', 'verify'])
     for (const command of ['why', 'backup', 'restore']) expect(await completed(command)).toEqual([command])
     expect(await completed('import', 'local', '--rep')).toEqual(['--replace'])
-    expect(await completed('import', '')).toEqual(['local', 'hf', 'bt', 'catalog', 'oci'])
+    expect(await completed('import', '')).toEqual(['local', 'hf', 'bt', 'catalog', 'oci', 'ollama'])
     expect(await completed('help', 'import', 'h')).toEqual(['hf'])
     expect(await completed('service', 'in')).toEqual(['install'])
     expect(await completed('completion', '')).toEqual(['bash', 'zsh', 'fish'])
@@ -79,6 +79,6 @@ describe('the candidates', () => {
     }
     walk(program, [])
     // names elsewhere, which svc does not know
-    for (const each of open) expect(each).toMatch(/^(import (hf|bt|catalog)|(catalog )?search) </)
+    for (const each of open) expect(each).toMatch(/^(import (hf|bt|catalog|ollama)|(catalog )?search) </)
   })
 })

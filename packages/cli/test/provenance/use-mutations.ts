@@ -197,7 +197,7 @@ const MIRRORS = [
       MEANWHILE('is not answered if'),
       'the OCI mirror asks before it sends a manifest',
       'if (await this.#mayGive(name, artifact)) return form.manifest',
-      'if (artifact !== undefined) return image.manifest'
+      'if (artifact !== undefined) return form.manifest'
     ],
     [
       MEANWHILE('a file is not sent'),

@@ -51,7 +51,10 @@ export const PATHS = {
   adoptPlan: { method: 'POST', path: '/v1/adopt/plan' },
   makeView: { method: 'POST', path: '/v1/views' },
   views: { method: 'GET', path: '/v1/views' },
-  removeView: { method: 'DELETE', path: '/v1/views' }
+  removeView: { method: 'DELETE', path: '/v1/views' },
+  standingViews: { method: 'GET', path: '/v1/views/standing' },
+  addStandingView: { method: 'PUT', path: '/v1/views/standing' },
+  removeStandingView: { method: 'DELETE', path: '/v1/views/standing' }
 } as const satisfies Readonly<Record<string, { method: Method; path: `/v1/${string}` }>>
 
 /** The name of a route in {@link PATHS} and `ROUTES`. */

@@ -42,7 +42,17 @@ import {
   UploadLimitResultSchema
 } from './status.ts'
 import { TagBodySchema, TagListSchema } from './tag.ts'
-import { RemovedViewSchema, RemoveViewBodySchema, ViewBodySchema, ViewListSchema, ViewSchema } from './view.ts'
+import {
+  RemovedViewSchema,
+  RemoveStandingViewBodySchema,
+  RemoveViewBodySchema,
+  StandingViewBodySchema,
+  StandingViewListSchema,
+  StandingViewSchema,
+  ViewBodySchema,
+  ViewListSchema,
+  ViewSchema
+} from './view.ts'
 import { WhyResultSchema } from './why.ts'
 
 /** The status of each code, or several when it depends on the condition (the catalog's `E_SOURCE_UNAVAILABLE`). */
@@ -456,6 +466,23 @@ const CONTRACTS = {
     body: RemoveViewBodySchema,
     response: RemovedViewSchema,
     errors: { ...RESOLUTION, E_NOT_FOUND: 404 }
+  },
+  standingViews: {
+    summary: 'The folders of tools that follow this store, after a look at each',
+    response: StandingViewListSchema,
+    errors: {}
+  },
+  addStandingView: {
+    summary: "Let a tool's folder follow this store; saved in the daemon's configuration",
+    body: StandingViewBodySchema,
+    response: StandingViewSchema,
+    errors: { E_BAD_REQUEST: 400, E_NO_SPACE: 507 }
+  },
+  removeStandingView: {
+    summary: 'Take what is ours out of such a folder, and let it follow no more',
+    body: RemoveStandingViewBodySchema,
+    response: RemovedViewSchema,
+    errors: { E_BAD_REQUEST: 400, E_NOT_FOUND: 404 }
   }
 } as const satisfies Readonly<Record<RouteId, Contract>>
 

@@ -110,3 +110,38 @@ export const RemovedViewSchema = named('RemovedView', {
   removed: flag('false if the folder was already gone')
 })
 export type RemovedView = Type.Static<typeof RemovedViewSchema>
+
+/** The tools whose folders can follow the store. */
+export const STANDING_LAYOUTS = ['hf', 'llama', 'lmstudio', 'comfyui', 'ollama'] as const
+export const StandingLayoutSchema = Type.Enum(STANDING_LAYOUTS, {
+  title: 'StandingLayout',
+  description: 'whose folder it is: the hub client, llama-server, LM Studio, ComfyUI, Ollama'
+})
+export type StandingLayout = Type.Static<typeof StandingLayoutSchema>
+
+const standing = {
+  layout: StandingLayoutSchema,
+  path: text("absolute: the tool's folder; made if it is absent"),
+  match: Type.Optional(listOf(Type.String(), 'models to show: `ns/name:quant`, with `*` in all parts; default: all'))
+}
+
+/** Body of `PUT /v1/views/standing` (spec add.60). */
+export const StandingViewBodySchema = named('StandingViewBody', standing)
+export type StandingViewBody = Type.Static<typeof StandingViewBodySchema>
+
+/** Body of `DELETE /v1/views/standing`. */
+export const RemoveStandingViewBodySchema = named('RemoveStandingViewBody', { path: text('absolute') })
+export type RemoveStandingViewBody = Type.Static<typeof RemoveStandingViewBodySchema>
+
+/** A folder of a tool that follows the store. */
+export const StandingViewSchema = named('StandingView', {
+  ...standing,
+  entries: Type.Integer({ minimum: 0, description: 'links and small files in it that are ours' }),
+  taken: Type.Optional(listOf(Type.String(), "some of the paths where the tool's own files are, which stay")),
+  problem: Type.Optional(text('why it does not follow now'))
+})
+export type StandingView = Type.Static<typeof StandingViewSchema>
+
+/** The response of `GET /v1/views/standing`. */
+export const StandingViewListSchema = named('StandingViewList', { views: Type.Array(StandingViewSchema) })
+export type StandingViewList = Type.Static<typeof StandingViewListSchema>

@@ -29,6 +29,7 @@ import { JobRegistry } from '../jobs/registry.ts'
 import type { JobErrors } from '../jobs/tracked-job.ts'
 import { LocalImports } from '../sources/local/local-imports.ts'
 import { OciImports } from '../sources/oci/oci-imports.ts'
+import { StandingViews } from '../standing/standing-views.ts'
 import { openStore } from '../store-opening.ts'
 import { SharingChoices } from '../swarm/sharing-choices.ts'
 import type { NetworkFactories } from './networks.ts'
@@ -80,7 +81,8 @@ export async function composeContext(
     const importJobs = new ImportJobs(jobs, importer)
     const asked = new AskedImports(jobs, library.files, { root: store.root, log })
     await asked.recover()
-    const work = { jobs, asked, room, importer, importJobs, endHoldOff, listeners: new Listeners() }
+    const standing = new StandingViews(library)
+    const work = { jobs, asked, room, importer, importJobs, endHoldOff, standing, listeners: new Listeners() }
     return { ...library, ...work }
   } catch (cause) {
     await store.close()
@@ -184,6 +186,7 @@ export async function closeAll(context: DaemonContext, services: Services | unde
     snapshots,
     readerLeases,
     room,
+    standing,
     endHoldOff
   } = context
   room.close()
@@ -193,6 +196,7 @@ export async function closeAll(context: DaemonContext, services: Services | unde
     })
   }
   await services?.mirrors?.close()
+  await standing.close()
   await snapshots.close()
   await views.close()
   await usage.close()

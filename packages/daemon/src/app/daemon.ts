@@ -159,6 +159,7 @@ export async function startInspected(options: InspectedOptions): Promise<Inspect
     life.phase = 'running'
     services.hub?.checkDaily()
     void context.room.settle()
+    context.standing.start()
     services.hub?.confirmUnknown({ ...context, onConfirmed: services.onWithheld })
     const watch = new StoreWatch(context.store, log, clock)
     return running({ context, services, server, kept, runtimePath, life, metrics, figures, watch })

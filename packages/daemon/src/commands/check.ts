@@ -5,6 +5,7 @@ import { configPath, type DaemonConfig, type Environment, programConfig } from '
 import { readConfigFile } from '../config/file.ts'
 import { CONFIG_KEYS, type FileConfig } from '../config/keys.ts'
 import { S3_KEYS, s3KeysOf } from '../config/s3-keys.ts'
+import { VIEWS_KEYS } from '../config/standing.ts'
 import { TRUST_KEYS } from '../config/trust.ts'
 import { WEBSEED_KEYS } from '../config/webseed.ts'
 import type { Flags } from '../flags.ts'
@@ -85,13 +86,14 @@ const swarmLine = ({ swarm }: DaemonConfig): string =>
 
 /** `[section] key = value` for every key in the file, in the order of the reference. */
 function keysOf(written: FileConfig): string[] {
-  const { webseed = {}, trust = [], ...sections } = written
+  const { webseed = {}, trust = [], views = [], ...sections } = written
   return [
     ...Object.entries(CONFIG_KEYS).map(([section, keys]) => {
       const values: Readonly<Record<string, unknown>> = sections[section as keyof typeof sections] ?? {}
       return [`[${section}]`, keys, values] as const
     }),
     ...trust.map((values, at) => [`[[trust]] ${at + 1}`, TRUST_KEYS, values] as const),
+    ...views.map((values, at) => [`[[views]] ${at + 1}`, VIEWS_KEYS, values] as const),
     ...Object.entries(webseed).map(([url, values]) => [`[webseed."${url}"]`, WEBSEED_KEYS, values] as const)
   ].flatMap(([section, keys, values]) =>
     Object.keys(keys)

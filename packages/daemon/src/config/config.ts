@@ -5,6 +5,7 @@ import { configuredAddress, configuredRanges, configuredZone, isLoopback } from 
 import { readConfigFile } from './file.ts'
 import type { FileConfig } from './keys.ts'
 import { absolutePath, homeFolder } from './path.ts'
+import { type StandingViewConfig, standingViews } from './standing.ts'
 import { globsOf, type TrustRuleConfig, trustRules } from './trust.ts'
 import { type WebseedKeyConfig, webseedKeyConfigs } from './webseed.ts'
 
@@ -109,6 +110,8 @@ export interface DaemonConfig {
   readonly webseedKeys: readonly WebseedKeyConfig[]
   /** `[[trust]]`, in their order. */
   readonly trust: readonly TrustRuleConfig[]
+  /** `[[views]]`, in their order. */
+  readonly views: readonly StandingViewConfig[]
 }
 
 export interface ConfigFlags {
@@ -281,7 +284,8 @@ export function mergeConfig(file: FileConfig, flags: ConfigFlags, env: Environme
     mirror: mirrors,
     metrics: { addr: set(metrics.addr) },
     webseedKeys: webseedKeyConfigs(file.webseed),
-    trust: trustRules(file.trust)
+    trust: trustRules(file.trust),
+    views: standingViews(file.views)
   }
 }
 

@@ -6,6 +6,7 @@ import { makeFolders, nodeFilePort, replaceFile } from '@svc/internal-files'
 import { ConfigError } from '../errors.ts'
 import { parseConfigText, readConfigText } from './file.ts'
 import type { FileConfig } from './keys.ts'
+import type { ViewsTable } from './standing.ts'
 
 interface WrittenKeys {
   readonly store: { readonly root?: string; readonly expect?: string }
@@ -103,20 +104,64 @@ export async function checkKeyWritable(file: string, change: Change): Promise<vo
 const turns = new KeyedLock()
 
 /** Writes a key atomically and durably. The file keeps its mode, its owner and the link to it. @throws ConfigError */
-export async function writeKey(file: string, change: Change): Promise<void> {
+export function writeKey(file: string, change: Change): Promise<void> {
+  const { section, text: line } = lineOf(change)
+  return rewrite(file, (text) => withKey(text, change, file), `write ${line} below [${section}] yourself`)
+}
+
+/** Replaces the text of the file as {@link writeKey} does. @param hint what to do if that fails */
+async function rewrite(file: string, edit: (text: string) => string, hint: string): Promise<void> {
   const real = await realFile(file)
   await turns.run(real, undefined, async () => {
-    const text = withKey(await readConfigText(file, false), change, file)
+    const before = await readConfigText(file, false)
+    const text = edit(before)
+    if (text === before) return
     try {
       await makeFolders(dirname(real), 0o700)
       const like = await stat(real).catch(() => undefined)
       await replaceFile(nodeFilePort, real, Buffer.from(text), { like })
     } catch (cause) {
       const { code = 'unknown error' } = cause as NodeJS.ErrnoException
-      const { section, text: line } = lineOf(change)
-      throw new ConfigError(`${file}: cannot be written (${code}); write ${line} below [${section}] yourself`, {
-        cause
-      })
+      throw new ConfigError(`${file}: cannot be written (${code}); ${hint}`, { cause })
     }
   })
+}
+
+/** Sets the table `[[views]]` of a folder, or removes it. @throws ConfigError as {@link writeKey} */
+export function writeView(file: string, path: string, table: ViewsTable | undefined): Promise<void> {
+  const hint = table === undefined ? `remove its [[views]] yourself` : `write it as [[views]] yourself`
+  return rewrite(file, (text) => withView(text, path, table, file), hint)
+}
+
+/** @throws ConfigError where the tables are written in another way */
+function withView(text: string, path: string, table: ViewsTable | undefined, file: string): string {
+  const before = parseConfigText(text, file)
+  const { views = [], ...rest } = before
+  const others = views.filter((each) => each.path !== path)
+  const wanted = [...others, ...(table === undefined ? [] : [table])]
+  const without = withoutTables(
+    text,
+    views.flatMap((each, i) => (each.path === path ? [i] : []))
+  )
+  const lines = Object.entries(table ?? {}).map(([key, value]) => `${key} = ${JSON.stringify(value)}`)
+  const gap = without === '' || without.endsWith('\n\n') ? '' : without.endsWith('\n') ? '\n' : '\n\n'
+  const edited = table === undefined ? without : `${without}${gap}[[views]]\n${lines.join('\n')}\n`
+  const parsed = parseConfigText(edited, file)
+  if (isDeepStrictEqual(parsed, wanted.length === 0 ? rest : { ...rest, views: wanted })) return edited
+  throw new ConfigError(`${file}: its [[views]] are written in a way that cannot be changed here`)
+}
+
+/** The text without the tables `[[views]]` of these positions. */
+function withoutTables(text: string, positions: readonly number[]): string {
+  const kept: string[] = []
+  let position = -1
+  let isInTable = false
+  for (const line of text.split('\n')) {
+    if (/^\s*\[/.test(line)) {
+      isInTable = /^\s*\[\[\s*views\s*\]\]/.test(line)
+      if (isInTable) position++
+    }
+    if (!isInTable || !positions.includes(position)) kept.push(line)
+  }
+  return kept.join('\n')
 }

@@ -3,6 +3,7 @@ import { tryParseByteSize } from '@svc/client/protocol'
 import { parse, TomlError } from 'smol-toml'
 import { ConfigError } from '../errors.ts'
 import { CONFIG_KEYS, type ConfigKey, type FileConfig, type KeyType } from './keys.ts'
+import { VIEWS_KEYS } from './standing.ts'
 import { TRUST_KEYS } from './trust.ts'
 import { WEBSEED_KEYS } from './webseed.ts'
 
@@ -70,14 +71,15 @@ export function parseConfigText(text: string, file: string): FileConfig {
       )
       continue
     }
-    if (section === TRUST) {
+    if (section === 'trust' || section === 'views') {
+      const keys = LISTS[section]
       if (!Array.isArray(content) || content.length > MAX_ITEMS)
-        throw new ConfigError(`${file}: trust rules are tables [[${TRUST}]]; their keys: ${list(TRUST_KEYS)}`)
-      config[section] = content.map((rule) => valuesOf(rule, `[[${TRUST}]]`, TRUST_KEYS, file))
+        throw new ConfigError(`${file}: "${section}" is written as tables [[${section}]]; their keys: ${list(keys)}`)
+      config[section] = content.map((each) => valuesOf(each, `[[${section}]]`, keys, file))
       continue
     }
     if (!Object.hasOwn(CONFIG_KEYS, section)) {
-      const known = `${list(CONFIG_KEYS)}, ${TRUST}, ${WEBSEED}`
+      const known = `${list(CONFIG_KEYS)}, ${list(LISTS)}, ${WEBSEED}`
       throw new ConfigError(`${file}: unknown section or key "${section}"; known sections: ${known}`)
     }
     config[section] = valuesOf(content, `[${section}]`, CONFIG_KEYS[section as keyof typeof CONFIG_KEYS], file)
@@ -85,7 +87,8 @@ export function parseConfigText(text: string, file: string): FileConfig {
   return config
 }
 
-const TRUST = 'trust'
+/** Sections that are lists of tables. */
+const LISTS = { trust: TRUST_KEYS, views: VIEWS_KEYS }
 /** The section whose tables have user-defined names. */
 const WEBSEED = 'webseed'
 

@@ -1,3 +1,4 @@
+import type { ViewsTable } from './standing.ts'
 import type { TrustTable } from './trust.ts'
 import type { WebseedTable } from './webseed.ts'
 
@@ -90,10 +91,11 @@ type ValueOf<T extends KeyType> = T extends 'string'
       ? readonly string[]
       : number
 
-/** The content of a file: every section and key is optional; tables of webseeds are keyed by their URLs, rules of trust are a list. */
+/** The content of a file: every section and key is optional; tables of webseeds are keyed by their URLs, rules of trust and standing views are lists. */
 export type FileConfig = SectionsConfig & {
   webseed?: Readonly<Record<string, WebseedTable>>
   trust?: readonly TrustTable[]
+  views?: readonly ViewsTable[]
 }
 
 type SectionsConfig = {

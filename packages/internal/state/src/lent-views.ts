@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { withLease } from '@svc/cas'
 import { makeFolders } from '@svc/internal-files'
 import { MARKER } from '@svc/manifest'
-import { digestHex, type Sha256Digest } from '@svc/ref'
+import { digestHex, type RepoId, type Sha256Digest } from '@svc/ref'
 import type { View } from '@svc/view'
 import type { StandIn } from './coming.ts'
 import type { StoreState } from './state.ts'
@@ -19,10 +19,18 @@ export class LentViews {
   readonly #maker: ViewMaker
   readonly #folder: string
 
-  constructor(store: StoreState['store'], maker: ViewMaker) {
+  /** @param folder below `cache` */
+  constructor(store: StoreState['store'], maker: ViewMaker, folder = 'views') {
     this.#store = store
     this.#maker = maker
-    this.#folder = join(store.root, 'cache', 'views')
+    this.#folder = join(store.root, 'cache', folder)
+  }
+
+  /** All files of an artifact under a name, also the owner's own: for the owner's tools. @throws as `Views.make` */
+  lendToOwner(asked: RepoId & { readonly ref: string }, manifestDigest: Sha256Digest): Promise<View['files']> {
+    return withLease(this.#store, async (lease) =>
+      this.#make((await this.#maker.prepare(asked, manifestDigest, lease)).model, false)
+    )
   }
 
   /** The files of an artifact that others may see. With `mayLack` only the unpacked ones must be here. @throws as `Views.make` */

@@ -1,7 +1,7 @@
 import { deserializeError, type SerializedError, serializeError } from '@svc/internal-errors'
 import type { ErrorCodec } from '@svc/internal-workers'
 import type { Sha256Digest } from '@svc/ref'
-import type { MadeView, View, ViewOptions, ViewSource } from '@svc/view'
+import type { MadeView, StandingRequest, StandingResult, View, ViewOptions, ViewSource } from '@svc/view'
 import { ViewError } from '@svc/view/view-error'
 import { LibraryError } from './library-error.ts'
 
@@ -21,6 +21,10 @@ export interface ViewCalls {
   read: { request: string; response: View | undefined }
   /** With `model` only that one of a hub cache. */
   remove: { request: { readonly path: string; readonly model?: Sha256Digest | undefined }; response: boolean }
+  /** Standing views: the folders of tools that follow the store. */
+  isStandingInOrder: { request: { readonly path: string; readonly key: string }; response: boolean }
+  syncStanding: { request: StandingRequest; response: StandingResult }
+  removeStanding: { request: { readonly path: string; readonly root: string }; response: StandingResult }
 }
 
 /** Encodes errors of views. The thread throws only `ViewError`s; other errors become `E_IO`. */

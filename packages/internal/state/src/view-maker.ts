@@ -3,7 +3,7 @@ import { KeyedLock } from '@svc/internal-concurrency'
 import { type ThreadCallOptions, WorkerThread, workerUrl } from '@svc/internal-workers'
 import type { Companions } from '@svc/manifest'
 import type { RepoId, Sha256Digest } from '@svc/ref'
-import type { MadeView, View } from '@svc/view'
+import type { MadeView, StandingRequest, StandingResult, View } from '@svc/view'
 import { type CompanionDeps, type KeptCompanions, keptCompanions, presentOf } from './companions.ts'
 import { ownCompanions } from './given-companions.ts'
 import { outsideWarnings } from './outside-names.ts'
@@ -99,6 +99,21 @@ export class ViewMaker {
   /** @param model only that one of a hub cache @returns whether there was one. @throws ViewError `E_NOT_A_VIEW` */
   remove(path: string, model?: Sha256Digest): Promise<boolean> {
     return this.#thread.call('remove', { path, model })
+  }
+
+  /** See {@link ViewCalls}. */
+  isStandingInOrder(path: string, key: string): Promise<boolean> {
+    return this.#thread.call('isStandingInOrder', { path, key })
+  }
+
+  /** @throws ViewError `E_NOT_LINKABLE`, `E_NO_SPACE`, `E_IO` */
+  syncStanding(request: Omit<StandingRequest, 'root'>): Promise<StandingResult> {
+    return this.#thread.call('syncStanding', { ...request, root: this.#deps.store.root })
+  }
+
+  /** @throws ViewError as {@link syncStanding} */
+  removeStanding(path: string): Promise<StandingResult> {
+    return this.#thread.call('removeStanding', { path, root: this.#deps.store.root })
   }
 
   /** Runs a change at a place, after all earlier ones there. */

@@ -1,5 +1,5 @@
 import { serveCalls } from '@svc/internal-workers'
-import { createView, readView, removeView } from '@svc/view'
+import { createView, isStandingInOrder, readView, removeStanding, removeView, syncStanding } from '@svc/view'
 import { type ViewCalls, viewErrors } from './view-calls.ts'
 
 serveCalls<ViewCalls>(
@@ -10,7 +10,10 @@ serveCalls<ViewCalls>(
         { ...request, signal, onCopied: progress }
       ),
     read: (path) => readView(path),
-    remove: ({ path, model }) => removeView(path, model)
+    remove: ({ path, model }) => removeView(path, model),
+    isStandingInOrder: async ({ path, key }) => isStandingInOrder(path, key),
+    syncStanding: async (request) => syncStanding(request),
+    removeStanding: async ({ path, root }) => removeStanding(path, root)
   },
   { errors: viewErrors }
 )

@@ -13,6 +13,7 @@ import { LentViews } from './lent-views.ts'
 import { type AdvicePlain, LibraryError } from './library-error.ts'
 import type { ReplacedFiles } from './replace.ts'
 import type { Resolver } from './resolve.ts'
+import { StandingFolders } from './standing-folders.ts'
 import type { StoreState } from './state.ts'
 import type { OnUnreadable } from './strict.ts'
 import type { Usage } from './usage.ts'
@@ -61,6 +62,8 @@ export class Views {
   readonly #records: ViewRecords
   readonly #maker: ViewMaker
   readonly lent: LentViews
+  /** The tools' folders that follow the store. */
+  readonly standing: StandingFolders
   /** More at once would only cause seeking. Views made of links do not wait for them. */
   readonly #copies = new Gate(2)
   readonly #making = new Map<string, Making>()
@@ -74,6 +77,7 @@ export class Views {
     this.#records = new ViewRecords(deps.store.root, deps.files)
     this.#maker = new ViewMaker(deps)
     this.lent = new LentViews(deps.store, this.#maker)
+    this.standing = new StandingFolders(deps.store, this.#maker)
   }
 
   /** Opens the views, and cleans up after killed processes that were making managed ones. */

@@ -1,5 +1,6 @@
 import { lstat, readFile, realpath, stat } from 'node:fs/promises'
 import { isAbsolute, join, normalize } from 'node:path'
+import type { StandingLayout } from '../standing/model.ts'
 import { CacheFolder } from './cache-folder.ts'
 import type { CacheRoot, FoundCache, FoundModel, FoundWarning, Tool } from './found.ts'
 import { readDocker } from './read-docker.ts'
@@ -74,6 +75,22 @@ export async function findCaches(options: {
     if (path !== undefined) roots.set(`${tool} ${path}`, { tool, path })
   }
   return [...roots.values()]
+}
+
+/**
+ * Where a tool looks for models, whether that folder exists or not: what a standing view fills. For llama-server and
+ * ComfyUI, which are told a folder, one below the user's data.
+ */
+export async function toolFolder(
+  layout: StandingLayout,
+  { home, env }: { readonly home: string; readonly env: CacheEnvironment }
+): Promise<string> {
+  if (layout === 'llama' || layout === 'comfyui') {
+    const data = env.XDG_DATA_HOME
+    return join(data !== undefined && isAbsolute(data) ? data : join(home, '.local/share'), 'svc', layout)
+  }
+  const places = candidates(home, env, await lmStudioHome(home))
+  return normalize(places.find(([tool, place]) => tool === layout && isAbsolute(place))![1])
 }
 
 /** @returns the real path of a readable folder, else undefined */

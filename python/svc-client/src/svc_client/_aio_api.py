@@ -302,3 +302,17 @@ class AsyncRoutes:
     async def remove_view(self, path: str, *, ref: str | None = None) -> RemovedView:
         """Remove a view."""
         return await self._call("DELETE /v1/views", RemovedView, locals(), has_body=True)
+
+    async def standing_views(self) -> StandingViewList:
+        """The folders of tools that follow this store, after a look at each."""
+        return await self._call("GET /v1/views/standing", StandingViewList, locals())
+
+    async def add_standing_view(
+        self, *, layout: StandingLayout, path: str, match: list[str] | None = None
+    ) -> StandingView:
+        """Let a tool's folder follow this store; saved in the daemon's configuration."""
+        return await self._call("PUT /v1/views/standing", StandingView, locals())
+
+    async def remove_standing_view(self, path: str) -> RemovedView:
+        """Take what is ours out of such a folder, and let it follow no more."""
+        return await self._call("DELETE /v1/views/standing", RemovedView, locals(), has_body=True)

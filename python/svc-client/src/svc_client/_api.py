@@ -19,12 +19,12 @@ __all__ = [
     "Origin", "OutdatedModel", "OutdatedResult", "PinResult", "PlanArtifact", "PlanFile",
     "PrivateResult", "RemovedModel", "RemovedModelQuant", "RemovedModelQuantHolder", "RemovedView",
     "ResolveResult", "Routes", "SearchResult", "SeedLocalResult", "SeedResult", "ShareResult",
-    "ShareResultCompanions", "Snapshot", "Status", "StatusJobs", "StatusStore",
-    "StatusStoreQuarantined", "StatusStoreUnfinished", "SwarmStatus", "SwarmStatusSignedWebseed",
-    "SwarmStatusVerifying", "TagEntry", "TagList", "Timestamp", "TorrentStatus",
-    "UploadLimitResult", "VerifyReport", "View", "ViewEntry", "ViewFile", "ViewLayout", "ViewList",
-    "ViewMode", "WhyResult", "WhyResultCompanions", "WhyResultCopie", "WhyResultDecision",
-    "WhyResultDoor", "WhyResultSource", "Withheld",
+    "ShareResultCompanions", "Snapshot", "StandingLayout", "StandingView", "StandingViewList",
+    "Status", "StatusJobs", "StatusStore", "StatusStoreQuarantined", "StatusStoreUnfinished",
+    "SwarmStatus", "SwarmStatusSignedWebseed", "SwarmStatusVerifying", "TagEntry", "TagList",
+    "Timestamp", "TorrentStatus", "UploadLimitResult", "VerifyReport", "View", "ViewEntry",
+    "ViewFile", "ViewLayout", "ViewList", "ViewMode", "WhyResult", "WhyResultCompanions",
+    "WhyResultCopie", "WhyResultDecision", "WhyResultDoor", "WhyResultSource", "Withheld",
 ]
 
 T = TypeVar("T")
@@ -39,6 +39,7 @@ JobKind: TypeAlias = Literal["ensure", "import-local", "import-hf", "import-bt",
 JobState: TypeAlias = Literal["waiting", "fetching", "done", "failed"]
 ViewLayout: TypeAlias = Literal["files", "hf"]
 ViewMode: TypeAlias = Literal["symlink", "copy", "hardlink"]
+StandingLayout: TypeAlias = Literal["hf", "llama", "lmstudio", "comfyui", "ollama"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -1053,6 +1054,26 @@ class RemovedView:
     """false if the folder was already gone"""
 
 
+@dataclass(frozen=True, kw_only=True)
+class StandingView:
+    layout: StandingLayout
+    path: str
+    """absolute: the tool's folder; made if it is absent"""
+    match: list[str] | None = None
+    """models to show: `ns/name:quant`, with `*` in all parts; default: all"""
+    entries: int
+    """links and small files in it that are ours"""
+    taken: list[str] | None = None
+    """some of the paths where the tool's own files are, which stay"""
+    problem: str | None = None
+    """why it does not follow now"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class StandingViewList:
+    views: list[StandingView]
+
+
 class Routes:
     """The routes of the API that answer with JSON."""
 
@@ -1343,3 +1364,17 @@ class Routes:
     def remove_view(self, path: str, *, ref: str | None = None) -> RemovedView:
         """Remove a view."""
         return self._call("DELETE /v1/views", RemovedView, locals(), has_body=True)
+
+    def standing_views(self) -> StandingViewList:
+        """The folders of tools that follow this store, after a look at each."""
+        return self._call("GET /v1/views/standing", StandingViewList, locals())
+
+    def add_standing_view(
+        self, *, layout: StandingLayout, path: str, match: list[str] | None = None
+    ) -> StandingView:
+        """Let a tool's folder follow this store; saved in the daemon's configuration."""
+        return self._call("PUT /v1/views/standing", StandingView, locals())
+
+    def remove_standing_view(self, path: str) -> RemovedView:
+        """Take what is ours out of such a folder, and let it follow no more."""
+        return self._call("DELETE /v1/views/standing", RemovedView, locals(), has_body=True)

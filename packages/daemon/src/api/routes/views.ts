@@ -1,8 +1,15 @@
 import { ROUTES } from '@svc/client/protocol'
 import type { Needed, Views } from '@svc/library/parts'
+import type { StandingViews } from '../../standing/standing-views.ts'
 import { defineRoute, takeTime } from '../route.ts'
 
-export const viewRoutes = ({ views, needed }: { readonly views: Views; readonly needed: Needed }) => ({
+export interface ViewRoutesDeps {
+  readonly views: Views
+  readonly needed: Needed
+  readonly standing: StandingViews
+}
+
+export const viewRoutes = ({ views, needed, standing }: ViewRoutesDeps) => ({
   makeView: defineRoute(ROUTES.makeView, ({ body }, exchange) => {
     if (body.mode === 'copy') takeTime(exchange)
     return views.make(body)
@@ -19,5 +26,11 @@ export const viewRoutes = ({ views, needed }: { readonly views: Views; readonly 
       }))
     }
   }),
-  removeView: defineRoute(ROUTES.removeView, ({ body }) => views.remove(body.path, body.ref))
+  removeView: defineRoute(ROUTES.removeView, ({ body }) => views.remove(body.path, body.ref)),
+  standingViews: defineRoute(ROUTES.standingViews, async () => ({ views: [...(await standing.list())] })),
+  addStandingView: defineRoute(ROUTES.addStandingView, ({ body }, exchange) => {
+    takeTime(exchange)
+    return standing.add(body)
+  }),
+  removeStandingView: defineRoute(ROUTES.removeStandingView, ({ body }) => standing.remove(body.path))
 })

@@ -1,0 +1,175 @@
+// Folders of tools that follow the store: imports, removals and evictions show in all within a second.
+import {
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  realpathSync,
+  rmSync,
+  statSync,
+  writeFileSync
+} from 'node:fs'
+import { join } from 'node:path'
+import { startFakeHub } from '@svc/testkit/fake-hub'
+import { makeLlamaGgufs, makeProjectorGguf } from '@svc/testkit/llama-gguf'
+import { makeGguf, makeModelFolder, makeSafetensors } from '@svc/testkit/models'
+import { afterAll, beforeAll, expect, it, vi } from 'vitest'
+import { laterUndo, ok, type TestDaemon, testDaemon } from './support.ts'
+
+vi.setConfig({ testTimeout: 90_000 })
+const undo = laterUndo()
+const LAYOUTS = ['hf', 'llama', 'lmstudio', 'comfyui', 'ollama'] as const
+let daemon: TestDaemon
+const at = (...words: string[]): string => join(daemon.folder, ...words)
+/** Within the second that is promised. */
+const soon = <T>(look: () => T) => expect.poll(look, { interval: 20, timeout: 1_000 })
+const filesIn = (folder: string): string[] =>
+  (existsSync(folder) ? readdirSync(folder, { recursive: true, withFileTypes: true }) : [])
+    .filter((entry) => !entry.isDirectory())
+    .map((entry) => join(entry.parentPath, entry.name).slice(folder.length + 1))
+    .filter((name) => !name.startsWith('.svc/'))
+    .sort()
+
+beforeAll(async () => {
+  const hub = await startFakeHub()
+  undo.later(() => hub.close())
+  hub.commit({
+    id: 'Acme/Model-7B-GGUF',
+    files: [{ path: 'Model-7B-Q8_0.gguf', content: makeGguf({ seed: 3 }), lfs: true }]
+  })
+  daemon = await testDaemon({ fileConfig: { swarm: { enabled: false }, hub: { endpoint: hub.endpoint } } }, undo.later)
+  writeFileSync(at('tiny-q8_0.gguf'), makeGguf({ seed: 1 }))
+  await ok(daemon, 'import', 'local', 'tiny-q8_0.gguf', '--as', 'me/tiny')
+  // a file of the tool's own, where a model of ours would go
+  mkdirSync(at('lmstudio', 'me', 'late'), { recursive: true })
+  writeFileSync(at('lmstudio', 'me', 'late', 'late-q8_0.gguf'), 'its own')
+  for (const layout of LAYOUTS) expect(await ok(daemon, 'view', 'add', layout, layout)).toBe(at(layout))
+}, 90_000)
+afterAll(undo.all)
+
+it('each folder has what its tool reads, as links into the store', async () => {
+  expect(filesIn(at('llama'))).toEqual(['me--tiny--q8_0.gguf', 'models.ini'])
+  expect(filesIn(at('lmstudio'))).toEqual(['me/late/late-q8_0.gguf', 'me/tiny/tiny-q8_0.gguf'])
+  const link = at('lmstudio/me/tiny/tiny-q8_0.gguf')
+  expect(lstatSync(link).isSymbolicLink()).toBe(true)
+  expect(realpathSync(link).startsWith(realpathSync(daemon.root))).toBe(true)
+  expect(readFileSync(link)).toEqual(readFileSync(at('tiny-q8_0.gguf')))
+
+  const preset = readFileSync(at('llama/models.ini'), 'utf8')
+  expect(preset).toContain(`[me/tiny:q8_0]\nmodel = ${at('llama/me--tiny--q8_0.gguf')}\n`)
+
+  const manifest = JSON.parse(readFileSync(at('ollama/manifests/svc/me/tiny/q8_0'), 'utf8'))
+  for (const { digest, size } of [manifest.config, ...manifest.layers])
+    expect(statSync(at('ollama/blobs', digest.replace(':', '-'))).size).toBe(size)
+
+  const commit = readFileSync(at('hf/models--me--tiny/refs/main'), 'utf8')
+  const snapshot = at('hf/models--me--tiny/snapshots', commit, 'tiny-q8_0.gguf')
+  expect(readlinkSync(snapshot)).toMatch(/^\.\.\/\.\.\/blobs\/[0-9a-f]{64}$/)
+  expect(readFileSync(snapshot)).toEqual(readFileSync(at('tiny-q8_0.gguf')))
+})
+
+it('an import is in all folders within a second, whole, and leaves them so', async () => {
+  await ok(daemon, 'import', 'hf', 'Acme/Model-7B-GGUF')
+  await soon(() => filesIn(at('ollama')).some((name) => name.includes('acme/model-7b-gguf/q8_0'))).toBe(true)
+  await soon(() => filesIn(at('llama'))).toContain('acme--model-7b-gguf--q8_0.gguf')
+  await soon(() => filesIn(at('lmstudio')).some((name) => name.startsWith('acme/model-7b-gguf/'))).toBe(true)
+  // under the publisher's names
+  await soon(() =>
+    filesIn(at('hf')).some((name) =>
+      /^models--Acme--Model-7B-GGUF\/snapshots\/[0-9a-f]{40}\/Model-7B-Q8_0\.gguf$/.test(name)
+    )
+  ).toBe(true)
+
+  makeLlamaGgufs({ shards: 2 }).forEach((bytes, i) => writeFileSync(at(`split-q8_0-0000${i + 1}-of-00002.gguf`), bytes))
+  writeFileSync(at('mmproj-split-f16.gguf'), makeProjectorGguf())
+  await ok(
+    daemon,
+    'import',
+    'local',
+    'split-q8_0-00001-of-00002.gguf',
+    'mmproj-split-f16.gguf',
+    '--as',
+    'me/split',
+    '--aux',
+    'all'
+  )
+  await soon(() => readdirSync(at('llama')).includes('me--split--q8_0')).toBe(true)
+  expect(readdirSync(at('llama/me--split--q8_0')).sort()).toEqual([
+    'mmproj-split-f16.gguf',
+    'split-q8_0-00001-of-00002.gguf',
+    'split-q8_0-00002-of-00002.gguf'
+  ])
+  await soon(() => readFileSync(at('llama/models.ini'), 'utf8')).toMatch(
+    /\[me\/split:q8_0\]\nmodel = .*00001-of-00002\.gguf\nmmproj = .*mmproj-split-f16\.gguf/
+  )
+  expect(filesIn(at('ollama')).some((name) => name.includes('split'))).toBe(false)
+
+  // safetensors: a folder for the hub's cache, a checkpoint for ComfyUI
+  makeModelFolder(at('folder'), { ggufs: {} })
+  await ok(daemon, 'import', 'local', 'folder', '--as', 'me/folder')
+  await soon(
+    () => filesIn(at('hf')).filter((name) => name.startsWith('models--me--folder/snapshots/')).length
+  ).toBeGreaterThan(3)
+  writeFileSync(at('paint.safetensors'), makeSafetensors())
+  await ok(daemon, 'import', 'local', 'paint.safetensors', '--as', 'me/paint')
+  await soon(() =>
+    filesIn(at('comfyui')).some((name) => /^checkpoints\/me-paint-\w+\/.*\.safetensors$/.test(name))
+  ).toBe(true)
+  expect(readFileSync(at('comfyui/extra_model_paths.yaml'), 'utf8')).toContain('\n  checkpoints: checkpoints\n')
+})
+
+it('a removal takes away what is ours, and a file of the tool stays', async () => {
+  writeFileSync(at('late-q8_0.gguf'), makeGguf({ seed: 9 }))
+  await ok(daemon, 'import', 'local', 'late-q8_0.gguf', '--as', 'me/late')
+  await soon(() => existsSync(at('llama/me--late--q8_0.gguf'))).toBe(true)
+  expect(readFileSync(at('lmstudio/me/late/late-q8_0.gguf'), 'utf8')).toBe('its own')
+  expect((await daemon.svc('view')).stderr).toContain(at('lmstudio/me/late/late-q8_0.gguf'))
+  await ok(daemon, 'rm', 'me/late:q8_0')
+  await soon(() => LAYOUTS.flatMap((layout) => filesIn(at(layout))).filter((name) => /\blate\b/.test(name))).toEqual([
+    'me/late/late-q8_0.gguf'
+  ])
+})
+
+it('what others did to a folder is repaired by svc view, and what they wrote stays', async () => {
+  rmSync(at('llama'), { recursive: true })
+  rmSync(at('ollama/manifests'), { recursive: true })
+  const link = at('lmstudio/me/tiny/tiny-q8_0.gguf')
+  rmSync(link)
+  writeFileSync(link, 'written by the tool')
+  const store = await ok(daemon, 'fsck')
+  await ok(daemon, 'view')
+  expect(existsSync(at('llama/me--tiny--q8_0.gguf'))).toBe(true)
+  expect(existsSync(at('ollama/manifests/svc/me/tiny/q8_0'))).toBe(true)
+  expect(readFileSync(link, 'utf8')).toBe('written by the tool')
+  expect(await ok(daemon, 'fsck')).toBe(store)
+})
+
+it('--match shows only these models, and removing a view leaves only what others have there', async () => {
+  mkdirSync(at('some'))
+  writeFileSync(at('some/of-the-tool.txt'), 'x')
+  await ok(daemon, 'view', 'add', 'llama', 'some', '--match', 'me/t*')
+  expect(filesIn(at('some'))).toEqual(['me--tiny--q8_0.gguf', 'models.ini', 'of-the-tool.txt'])
+  await ok(daemon, 'view', '--rm', 'some')
+  expect(filesIn(at('some'))).toEqual(['of-the-tool.txt'])
+  expect(existsSync(at('some/.svc'))).toBe(false)
+  await ok(daemon, 'view', '--rm', 'comfyui')
+  expect(existsSync(at('comfyui'))).toBe(false)
+})
+
+it('after a restart a configured folder is compared, and the command refuses what cannot be', async () => {
+  const other = await testDaemon({
+    fileConfig: { swarm: { enabled: false }, views: [{ layout: 'lmstudio', path: at('of the configuration') }] }
+  })
+  writeFileSync(join(other.folder, 'tiny-q8_0.gguf'), makeGguf({ seed: 1 }))
+  await ok(other, 'import', 'local', 'tiny-q8_0.gguf', '--as', 'me/tiny')
+  const file = at('of the configuration/me/tiny/tiny-q8_0.gguf')
+  await soon(() => existsSync(file)).toBe(true)
+  await other.pause()
+  rmSync(file)
+  await other.resume()
+  await soon(() => existsSync(file)).toBe(true)
+  expect(await other.svc('view', 'add', 'nothing', 'x')).toMatchObject({ code: 2 })
+  expect((await other.svc('view', 'add', 'hf', join(other.root, 'views'))).stderr).toContain('within the store')
+})

@@ -1,0 +1,88 @@
+import { readSmallBlob } from '@svc/library/parts'
+import { MAX_MODEL_CONFIG_BYTES, type Manifest, type ModelConfig, parseModelConfig } from '@svc/manifest'
+import { formatRepoId } from '@svc/ref'
+import type { StandingFile, StandingLayout, StandingModel } from '@svc/view'
+import type { StandingDeps } from './deps.ts'
+import type { NamedModel } from './shown-models.ts'
+
+/** What a layout needs to know of a model; undefined for one that went meanwhile, or that its tool cannot load. */
+export async function laidModel(
+  layout: StandingLayout,
+  named: NamedModel,
+  deps: StandingDeps
+): Promise<StandingModel | undefined> {
+  const { ns, name, quant, manifest: digest } = named
+  const manifest = await deps.documents.manifest(digest, { scan: true })
+  if (manifest === undefined) return undefined
+  const base = { ns, name, quant, manifest: digest }
+  if (layout === 'hf') return { ...base, hub: hubOf(manifest), files: await allFiles(named, deps) }
+  const facts = await factsOf(manifest, deps)
+  const files = weightsOf(manifest, deps)
+  const { contextLength, upstream } = facts
+  if (layout !== 'ollama') return { ...base, files, contextLength, hasConfig: upstream !== undefined }
+  const ollama = await ollamaForm(named, manifest, files, facts)
+  return ollama === undefined ? undefined : { ...base, files, ollama }
+}
+
+function hubOf({ annotations }: Manifest): StandingModel['hub'] {
+  const repo = annotations['svc.hf.repo']
+  return repo === undefined ? undefined : { repo, commit: annotations['svc.hf.revision'] }
+}
+
+/** Under the publisher's names; blobs are linked to where the store has them. */
+async function allFiles(
+  named: NamedModel,
+  { views, artifacts, store }: StandingDeps
+): Promise<readonly StandingFile[]> {
+  const { ns, name, quant, manifest } = named
+  const ref = `svc:///${formatRepoId(named)}:${quant}`
+  const files = await views.standing.files({ ns, name, ref }, manifest)
+  const names = (await artifacts.ifReadable(manifest))?.source.names ?? {}
+  return files.map((file) => ({
+    name: Object.hasOwn(names, file.name) ? names[file.name]! : file.name,
+    kind: file.kind,
+    role: file.role,
+    sizeBytes: file.sizeBytes,
+    digest: file.digest,
+    path: file.digest === undefined ? file.path : store.blobPath(file.digest)
+  }))
+}
+
+const weightsOf = ({ files }: Manifest, { store }: StandingDeps): readonly StandingFile[] =>
+  files.flatMap(({ name, kind, role, size, digest }) =>
+    name === undefined ? [] : [{ name, kind, role, sizeBytes: size, digest, path: store.blobPath(digest) }]
+  )
+
+async function factsOf({ files }: Manifest, { store }: StandingDeps): Promise<ModelConfig> {
+  const config = files.find(({ kind }) => kind === 'config')
+  try {
+    const bytes = config && (await readSmallBlob(store, config.digest, MAX_MODEL_CONFIG_BYTES))
+    return bytes === undefined ? {} : parseModelConfig(bytes)
+  } catch {
+    // a publisher's document may differ from ours
+    return {}
+  }
+}
+
+async function ollamaForm(
+  named: NamedModel,
+  { annotations }: Manifest,
+  files: readonly StandingFile[],
+  model: ModelConfig
+): Promise<StandingModel['ollama']> {
+  const { packOllama } = await import('@svc/oci')
+  const packed = packOllama({
+    files: files.flatMap((file) => (file.digest === undefined ? [] : [{ ...file, digest: file.digest }])),
+    manifestDigest: named.manifest,
+    annotations,
+    model
+  })
+  if (packed === undefined) return undefined
+  const text = (bytes: Uint8Array): string => Buffer.from(bytes).toString('utf8')
+  return {
+    manifest: text(packed.manifest.bytes),
+    config: text(packed.config.bytes),
+    configDigest: packed.config.digest,
+    layers: packed.layers.map(({ descriptor }) => descriptor.digest)
+  }
+}

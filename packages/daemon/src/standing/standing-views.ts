@@ -1,0 +1,221 @@
+import { hash } from 'node:crypto'
+import { sep } from 'node:path'
+import type { RemovedView, StandingView, StandingViewBody } from '@svc/client/protocol'
+import type { Timer } from '@svc/internal-clock'
+import { KeyedLock } from '@svc/internal-concurrency'
+import { LibraryError } from '@svc/library/parts'
+import type { Sha256Digest } from '@svc/ref'
+import type { StandingModel } from '@svc/view'
+import { writeView } from '../config/edit.ts'
+import { type StandingViewConfig, standingView } from '../config/standing.ts'
+import { ConfigError } from '../errors.ts'
+import type { StandingDeps } from './deps.ts'
+import { KnownPlaces } from './known-places.ts'
+import { laidModel } from './laid-models.ts'
+import { type NamedModel, namedModels } from './shown-models.ts'
+
+/** How often the state is looked at, in milliseconds: a comparison of numbers in memory. */
+const LOOK_MS = 250
+/** After this, a folder that failed is tried again, in milliseconds. */
+const RETRY_MS = 30_000
+
+interface Followed {
+  readonly config: StandingViewConfig
+  entries: number
+  taken: readonly string[]
+  problem: string | undefined
+  /** What the folder was made from. */
+  key: string
+  shown: ReadonlySet<Sha256Digest>
+}
+
+/**
+ * The folders of tools that follow the store (spec add.60): after each change of names or artifacts, every folder shows
+ * the complete models that its configuration names, and no others. They keep nothing from being removed.
+ */
+export class StandingViews {
+  readonly #deps: StandingDeps
+  readonly #places: KnownPlaces
+  readonly #views = new Map<string, Followed>()
+  readonly #turns = new KeyedLock()
+  #seen = -1
+  #retryAt = 0
+  #timer: Timer | undefined
+  #running: Promise<void> | undefined
+  #isClosed = false
+
+  constructor(deps: StandingDeps) {
+    this.#deps = deps
+    this.#places = new KnownPlaces(deps.store.root)
+    for (const config of deps.config.views) this.#follow(config)
+  }
+
+  /** From now on the folders follow. */
+  start(): void {
+    this.#look()
+  }
+
+  /** Looks at every folder, and repairs it. */
+  async list(): Promise<readonly StandingView[]> {
+    await this.#syncAll(true)
+    return [...this.#views.values()].map(shownOf).sort((a, b) => (a.path < b.path ? -1 : 1))
+  }
+
+  /** @throws LibraryError `E_INVALID`; ViewError if it cannot be filled, and then nothing is saved */
+  async add(body: StandingViewBody): Promise<StandingView> {
+    const { layout, path, match } = body
+    const config = this.#checked(body)
+    const before = this.#views.get(config.path)
+    if (before !== undefined && before.config.layout !== layout)
+      throw new LibraryError('E_INVALID', `${path} follows as ${before.config.layout}; remove that first`)
+    await this.#places.forget(config.path)
+    const followed = this.#follow(config)
+    try {
+      await this.#sync(followed, await namedModels(this.#deps), true)
+      if (followed.problem !== undefined) throw new LibraryError('E_INVALID', followed.problem)
+      const { file } = this.#deps.config
+      if (file !== undefined)
+        await saved(writeView(file, config.path, { layout, path: config.path, ...(match && { match }) }))
+    } catch (error) {
+      this.#views.delete(config.path)
+      if (before !== undefined) this.#views.set(config.path, before)
+      throw error
+    }
+    if (this.#timer === undefined) this.#look()
+    return shownOf(followed)
+  }
+
+  /** @throws LibraryError `E_NOT_FOUND`, `E_INVALID`; ViewError */
+  async remove(path: string): Promise<RemovedView> {
+    const { file } = this.#deps.config
+    const followed = this.#views.get(path)
+    if (followed !== undefined && file !== undefined) await saved(writeView(file, path, undefined))
+    this.#views.delete(path)
+    const { removed, made, entries } = await this.#turns.run(path, undefined, () =>
+      this.#deps.views.standing.remove(path)
+    )
+    await this.#places.forget(path)
+    if (followed === undefined && removed + made + entries === 0)
+      throw new LibraryError('E_NOT_FOUND', `no folder at ${path} follows this store`)
+    return { path, removed: removed > 0 }
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true
+    this.#timer?.cancel()
+    await this.#running
+  }
+
+  #checked({ layout, path, match }: StandingViewBody): StandingViewConfig {
+    const { store } = this.#deps
+    try {
+      const config = standingView({ layout, path, ...(match && { match }) }, 'the standing view')
+      if (config.path === store.root || config.path.startsWith(store.root + sep))
+        throw new ConfigError(`${path} lies within the store`)
+      return config
+    } catch (error) {
+      throw invalid(error)
+    }
+  }
+
+  #follow(config: StandingViewConfig): Followed {
+    const followed = { config, entries: 0, taken: [], problem: undefined, key: '', shown: new Set<Sha256Digest>() }
+    this.#views.set(config.path, followed)
+    return followed
+  }
+
+  #look(): void {
+    if (this.#isClosed || this.#views.size === 0) {
+      this.#timer = undefined
+      return
+    }
+    const { clock } = this.#deps
+    const isDue = this.#revision !== this.#seen || (this.#retryAt > 0 && clock.now() >= this.#retryAt)
+    this.#running = isDue ? this.#syncAll(false) : Promise.resolve()
+    void this.#running.finally(() => {
+      if (!this.#isClosed) this.#timer = clock.after(LOOK_MS, () => this.#look())
+    })
+  }
+
+  get #revision(): number {
+    const { repos, artifacts } = this.#deps
+    return repos.changes + artifacts.changes
+  }
+
+  async #syncAll(isThorough: boolean): Promise<void> {
+    this.#seen = this.#revision
+    this.#retryAt = 0
+    try {
+      const models = await namedModels(this.#deps)
+      for (const followed of this.#views.values()) {
+        if (this.#isClosed) return
+        await this.#sync(followed, models, isThorough).catch((error: unknown) => this.#failed(followed, error))
+      }
+    } catch (error) {
+      this.#deps.log.warn({ err: error }, 'the standing views do not follow')
+      this.#retryAt = this.#deps.clock.now() + RETRY_MS
+    }
+  }
+
+  #failed(followed: Followed, error: unknown): void {
+    const { path } = followed.config
+    const message = error instanceof Error ? error.message : String(error)
+    if (followed.problem !== message) this.#deps.log.warn({ err: error, path }, 'a standing view does not follow')
+    followed.problem = message
+    this.#retryAt = this.#deps.clock.now() + RETRY_MS
+  }
+
+  /** @param isThorough looks at the folder although nothing has changed here */
+  #sync(followed: Followed, models: readonly NamedModel[], isThorough: boolean): Promise<void> {
+    return this.#turns.run(followed.config.path, undefined, async () => {
+      const { layout, path, matches } = followed.config
+      const { views } = this.#deps
+      const shown = models.filter(({ ns, name, quant }) => matches(`${ns}/${name}:${quant}`))
+      const key = hash('sha256', JSON.stringify([layout, FORM, shown]))
+      if (key === followed.key && !isThorough && followed.problem === undefined) return
+      if (await this.#places.isAway(path)) throw new Error(`the disk of ${path} is not there now: mount it`)
+      const isFirst = followed.key === ''
+      if ((isFirst || isThorough) && (await views.standing.isInOrder(path, key))) {
+        if (isFirst) await this.#places.note(path)
+        Object.assign(followed, { key, problem: undefined, shown: new Set(shown.map(({ manifest }) => manifest)) })
+        return
+      }
+      const laid: StandingModel[] = []
+      for (const named of shown) {
+        const model = await laidModel(layout, named, this.#deps)
+        if (model !== undefined) laid.push(model)
+      }
+      const { entries, taken, made, removed } = await views.standing.sync({ layout, path, models: laid, key })
+      await this.#places.note(path)
+      const now = new Set(shown.map(({ manifest }) => manifest))
+      if (layout === 'hf')
+        for (const manifest of followed.shown) if (!now.has(manifest)) await views.standing.end(manifest)
+      Object.assign(followed, { key, entries, taken, problem: undefined, shown: now })
+      if (made + removed > 0) this.#deps.log.info({ path, layout, made, removed }, 'a standing view follows')
+    })
+  }
+}
+
+/** An error of the configuration is one of the request. */
+const invalid = (error: unknown): unknown =>
+  error instanceof ConfigError ? new LibraryError('E_INVALID', error.message, { cause: error }) : error
+
+const saved = (writing: Promise<void>): Promise<void> =>
+  writing.catch((error: unknown) => {
+    throw invalid(error)
+  })
+
+/** Of the folders: a later version with another form makes them anew. */
+const FORM = 1
+
+function shownOf({ config, entries, taken, problem }: Followed): StandingView {
+  const { layout, path, match } = config
+  return {
+    layout,
+    path,
+    ...(match.length > 0 && { match: [...match] }),
+    entries,
+    ...(taken.length > 0 && { taken: [...taken] }),
+    ...(problem !== undefined && { problem })
+  }
+}
