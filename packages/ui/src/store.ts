@@ -125,9 +125,10 @@ export function createStore(bridge: BridgeClient, events: Events): Store {
 export function endedSince(known: readonly Job[], changed: readonly Job[], isFollowing: boolean): readonly Job[] {
   const before = new Map(known.map((job) => [job.id, job]))
   return changed.filter((job) => {
-    if (isRunning(job) || job.dryRun === true || job.finishedAt === undefined) return false
+    if (isRunning(job) || job.dryRun === true) return false
     const last = before.get(job.id)
-    return last === undefined ? isFollowing : isRunning(last)
+    // an interrupted one has ended with an earlier daemon
+    return last === undefined ? isFollowing && job.interrupted !== true : isRunning(last)
   })
 }
 
