@@ -5,7 +5,7 @@ import type { Timer } from '@svc/internal-clock'
 import { KeyedLock } from '@svc/internal-concurrency'
 import { LibraryError } from '@svc/library/parts'
 import type { Sha256Digest } from '@svc/ref'
-import type { StandingModel } from '@svc/view'
+import type { StandingLayout, StandingModel } from '@svc/view'
 import { writeView } from '../config/edit.ts'
 import { type StandingViewConfig, standingView } from '../config/standing.ts'
 import { ConfigError } from '../errors.ts'
@@ -27,6 +27,8 @@ interface Followed {
   /** What the folder was made from. */
   key: string
   shown: ReadonlySet<Sha256Digest>
+  /** What its layout knows of the models that it shows, so that a change costs no more than what changed. */
+  laid: ReadonlyMap<string, StandingModel | undefined>
 }
 
 /**
@@ -119,7 +121,15 @@ export class StandingViews {
   }
 
   #follow(config: StandingViewConfig): Followed {
-    const followed = { config, entries: 0, taken: [], problem: undefined, key: '', shown: new Set<Sha256Digest>() }
+    const followed = {
+      config,
+      entries: 0,
+      taken: [],
+      problem: undefined,
+      key: '',
+      shown: new Set<Sha256Digest>(),
+      laid: new Map()
+    }
     this.#views.set(config.path, followed)
     return followed
   }
@@ -174,25 +184,47 @@ export class StandingViews {
       const key = hash('sha256', JSON.stringify([layout, FORM, shown]))
       if (key === followed.key && !isThorough && followed.problem === undefined) return
       if (await this.#places.isAway(path)) throw new Error(`the disk of ${path} is not there now: mount it`)
-      const isFirst = followed.key === ''
-      if ((isFirst || isThorough) && (await views.standing.isInOrder(path, key))) {
-        if (isFirst) await this.#places.note(path)
+      if (await this.#isInOrder(followed, key, isThorough)) {
+        await this.#places.note(path)
         Object.assign(followed, { key, problem: undefined, shown: new Set(shown.map(({ manifest }) => manifest)) })
         return
       }
-      const laid: StandingModel[] = []
-      for (const named of shown) {
-        const model = await laidModel(layout, named, this.#deps)
-        if (model !== undefined) laid.push(model)
-      }
-      const { entries, taken, made, removed } = await views.standing.sync({ layout, path, models: laid, key })
+      // what was unpacked may be gone: a thorough look asks again
+      const laid = await this.#laid(layout, shown, isThorough ? new Map() : followed.laid)
+      const all = [...laid.values()].filter((model) => model !== undefined)
+      const { entries, taken, made, removed } = await views.standing.sync({ layout, path, models: all, key })
       await this.#places.note(path)
       const now = new Set(shown.map(({ manifest }) => manifest))
       if (layout === 'hf')
         for (const manifest of followed.shown) if (!now.has(manifest)) await views.standing.end(manifest)
-      Object.assign(followed, { key, entries, taken, problem: undefined, shown: now })
+      Object.assign(followed, { key, entries, taken, problem: undefined, shown: now, laid })
       if (made + removed > 0) this.#deps.log.info({ path, layout, made, removed }, 'a standing view follows')
     })
+  }
+
+  /** Only looked at after a start, or when somebody asks; after a start the entries are not counted until then. */
+  async #isInOrder({ config, key: before, entries }: Followed, key: string, isThorough: boolean): Promise<boolean> {
+    if (isThorough ? entries === 0 : before !== '') return false
+    return this.#deps.views.standing.isInOrder(config.path, key)
+  }
+
+  async #laid(
+    layout: StandingLayout,
+    shown: readonly NamedModel[],
+    known: Followed['laid']
+  ): Promise<Followed['laid']> {
+    const laid = new Map<string, StandingModel | undefined>()
+    for (const named of shown) {
+      const of = JSON.stringify(named)
+      try {
+        laid.set(of, known.has(of) ? known.get(of) : await laidModel(layout, named, this.#deps))
+      } catch (error) {
+        // a damaged model keeps no other from its place; it is tried again with the next change
+        const { ns, name, quant } = named
+        this.#deps.log.warn({ err: error, model: `${ns}/${name}:${quant}` }, 'a standing view cannot show a model')
+      }
+    }
+    return laid
   }
 }
 
