@@ -11,20 +11,21 @@ from typing import Any, Literal, TypeAlias, TypeVar
 __all__ = [
     "ActiveFile", "AdoptFile", "AdoptHub", "AdoptPlan", "AdoptPlanFile", "AdoptPlanHub", "Bytes",
     "CatalogEntry", "CatalogSearch", "CatalogStatus", "CompanionFile", "DamagedRecord", "Digest",
-    "ErrorBody", "EvictResult", "GcResult", "HeldBack", "HubAccountResult", "HubEntry",
+    "ErrorBody", "EvictResult", "Finding", "GcResult", "HeldBack", "HubAccountResult", "HubEntry",
     "ImportBtCompanions", "ImportHfBody", "ImportPlan", "ImportPlanTotals", "ImportResult",
-    "ImportResultReplaced", "Inventory", "Job", "JobKind", "JobList", "JobState", "Making",
-    "MemoryNeed", "MemoryUnknown", "ModelMember", "NamedModel", "NamespaceEntry", "OmittedFile",
-    "OpenCompanions", "OpenCompanionsChoice", "OpenCompanionsMissing", "OpenFile", "OpenResult",
-    "Origin", "OutdatedModel", "OutdatedResult", "PinResult", "PlanArtifact", "PlanFile",
-    "PrivateResult", "RemovedModel", "RemovedModelQuant", "RemovedModelQuantHolder", "RemovedView",
-    "ResolveResult", "Routes", "SearchResult", "SeedLocalResult", "SeedResult", "ShareResult",
-    "ShareResultCompanions", "Snapshot", "StandingLayout", "StandingView", "StandingViewList",
-    "Status", "StatusJobs", "StatusStore", "StatusStoreQuarantined", "StatusStoreUnfinished",
-    "SwarmStatus", "SwarmStatusSignedWebseed", "SwarmStatusVerifying", "TagEntry", "TagList",
-    "Timestamp", "TorrentStatus", "UploadLimitResult", "VerifyReport", "View", "ViewEntry",
-    "ViewFile", "ViewLayout", "ViewList", "ViewMode", "WhyResult", "WhyResultCompanions",
-    "WhyResultCopie", "WhyResultDecision", "WhyResultDoor", "WhyResultSource", "Withheld",
+    "ImportResultReplaced", "Inspection", "Inventory", "Job", "JobKind", "JobList", "JobState",
+    "Making", "MemoryNeed", "MemoryUnknown", "ModelMember", "NamedModel", "NamespaceEntry",
+    "OmittedFile", "OpenCompanions", "OpenCompanionsChoice", "OpenCompanionsMissing", "OpenFile",
+    "OpenResult", "Origin", "OutdatedModel", "OutdatedResult", "PinResult", "PlanArtifact",
+    "PlanFile", "PrivateResult", "RemovedModel", "RemovedModelQuant", "RemovedModelQuantHolder",
+    "RemovedView", "ResolveResult", "Routes", "SearchResult", "SeedLocalResult", "SeedResult",
+    "ShareResult", "ShareResultCompanions", "Snapshot", "StandingLayout", "StandingView",
+    "StandingViewList", "Status", "StatusJobs", "StatusStore", "StatusStoreQuarantined",
+    "StatusStoreUnfinished", "SwarmStatus", "SwarmStatusSignedWebseed", "SwarmStatusVerifying",
+    "TagEntry", "TagList", "Timestamp", "TorrentStatus", "UploadLimitResult", "VerifyReport",
+    "View", "ViewEntry", "ViewFile", "ViewLayout", "ViewList", "ViewMode", "WhyResult",
+    "WhyResultCompanions", "WhyResultCopie", "WhyResultDecision", "WhyResultDoor",
+    "WhyResultSource", "Withheld",
 ]
 
 T = TypeVar("T")
@@ -445,6 +446,26 @@ class ImportPlan:
     memory: MemoryNeed | MemoryUnknown | None = None
     """if `context` was given: an estimate of what every artifact needs besides its weights"""
     warnings: list[str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Finding:
+    file: str
+    key: str | None = None
+    """of a configuration or a header, with those above it"""
+    is_: Literal["runs-code", "malformed"]
+    what: str
+    """for people"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Inspection:
+    commit: str
+    """40 hex"""
+    findings: list[Finding]
+    """by file"""
+    unread: list[str]
+    """files whose content was not read"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -1151,6 +1172,10 @@ class Routes:
     ) -> ImportPlan:
         """What an import from the hub would fetch, store and skip."""
         return self._call("POST /v1/import/hf/plan", ImportPlan, locals())
+
+    def inspect_hf(self, repo: str, *, revision: str | None = None) -> Inspection:
+        """What would run code in a repository of the hub, and what is malformed."""
+        return self._call("POST /v1/inspect/hf", Inspection, locals())
 
     def import_bt(
         self, manifest_digest: str, *, magnet: str | None = None, infohash: str | None = None,
