@@ -17,6 +17,7 @@ export type {
   OwnedModels,
   ReadableModels,
   ResolvedModel,
+  StoredCompanion,
   StoredFile,
   VerifyFindings,
   WorkOptions

@@ -5,8 +5,11 @@ import { localFiles } from '../../../library/src/embedded/local-files.ts'
 import { openLibrary } from '../../../library/src/embedded/open-library.ts'
 import { openOrConnect } from '../../../library/src/embedded/open-or-connect.ts'
 import { readLibrary } from '../../../library/src/embedded/read-library.ts'
+import { fakeHub, finished, importRepo, rigOf, undoAfterTests } from '../sources/hub/fixtures.ts'
 import { temporaryFolder, testDaemon } from '../support/daemon.ts'
 import { gguf, writeFiles } from '../support/models.ts'
+
+undoAfterTests()
 
 const REF = 'svc:///me/a:q8_0'
 
@@ -34,8 +37,7 @@ it('resolves, opens and lists what the owner does, and sees its changes', async 
   const library = await owned()
   const reader = await reading(library.root)
   expect(await reader.resolve(REF)).toEqual(await library.resolve(REF))
-  const { companions: _, ...opened } = (await library.open(REF)) as { readonly companions?: unknown }
-  expect(await reader.open(REF)).toEqual(opened)
+  expect(await reader.open(REF)).toEqual(await library.open(REF))
   expect(await reader.list()).toEqual(await library.list())
   const before = await reader.resolve(REF)
   await replaceModel(library)
@@ -71,6 +73,28 @@ it('what it opened is not collected with grace 0, and is once it has closed', as
   await reader.close()
   await library.collect({ graceMs: 0 })
   expect(files.filter(({ path }) => existsSync(path))).toEqual([])
+})
+
+it('what a reader, or a client of the daemon, opened is not evicted, and is once it has closed', async () => {
+  const fake = await fakeHub({})
+  const rig = await rigOf(fake)
+  const { socketPath } = rig.daemon
+  const root = join(rig.root, 'store')
+  const ways = [() => readLibrary({ root }), () => openOrConnect({ root, socketPath })]
+  for (const [i, open] of ways.entries()) {
+    const id = `Org/Kept${i}`
+    fake.commit({ id, files: [{ path: 'model-q8_0.gguf', content: { seed: 7_000 + i, sizeBytes: 200_003 } }] })
+    expect(await importRepo(rig, id)).toMatchObject({ state: 'done' })
+    const ref = `svc:///${id.toLowerCase()}:q8_0`
+    const models = await open()
+    const { path } = (await models.open(ref)).files.find(({ kind }) => kind === 'weights.gguf')!
+    const evict = async () => finished(rig, await rig.client.evict({ ref, force: true }))
+    expect(await evict()).toMatchObject({ state: 'failed' })
+    expect(existsSync(path)).toBe(true)
+    await models.close()
+    expect(await evict()).toMatchObject({ state: 'done' })
+    expect(existsSync(path)).toBe(false)
+  }
 })
 
 it('a store that is not there is not made', async () => {

@@ -10,6 +10,11 @@ import type { StoreState } from './state.ts'
 
 export type CompanionDeps = Pick<StoreState, 'store' | 'artifacts' | 'documents'>
 
+/** What also a process has that does not own the store. */
+export interface ReadDeps extends Pick<StoreState, 'artifacts' | 'documents'> {
+  readonly store: Pick<DiskBlobStore, 'stat' | 'open' | 'blobPath'>
+}
+
 /**
  * All blobs of an artifact's companions: the documents that list them, the listed files, and the documents that peers get.
  * @throws as `Documents.companions` with these options
@@ -80,7 +85,7 @@ export async function keptCompanions(
     files,
     annotations
   }: Pick<Manifest, 'files' | 'annotations'> & { readonly digest: Sha256Digest },
-  { store, artifacts, documents }: CompanionDeps
+  { store, artifacts, documents }: ReadDeps
 ): Promise<KeptCompanions | ({ readonly digest?: undefined } & Pick<KeptCompanions, 'own' | 'warnings'>)> {
   const state = await artifacts.ifReadable(manifestDigest)
   const digest = companionsUnder(state, formatRepoId(asked))
@@ -110,7 +115,7 @@ export async function keptCompanions(
 }
 
 /** The companions whose bytes are here, and those whose are lost. */
-export async function presentOf({ files }: Pick<Companions, 'files'>, store: DiskBlobStore) {
+export async function presentOf({ files }: Pick<Companions, 'files'>, store: Pick<DiskBlobStore, 'stat'>) {
   const here: Companions['files'][number][] = []
   const missing: Companions['files'][number][] = []
   for (const file of files) {
@@ -137,7 +142,7 @@ const IS_WEIGHTS = /\.(?:safetensors|gguf)$/
 export async function partsLacking(
   { files, omitted, more = 0 }: Pick<Companions, 'files' | 'omitted' | 'more'>,
   names: ReadonlySet<string>,
-  { store, documents }: Pick<CompanionDeps, 'store' | 'documents'>
+  { store, documents }: Pick<ReadDeps, 'store' | 'documents'>
 ): Promise<string[]> {
   const warnings: string[] = []
   for (const { path, digest } of files) {

@@ -16,6 +16,8 @@ const ELSEWHERE_MS = 24 * 3600_000
 /** A removal takes microseconds; after this its owner is stopped, and removes nothing. */
 const MAX_WAIT_MS = 2_000
 const PAUSE_MS = 2
+/** What a store answers that this process may read, and not write. */
+const READ_ONLY: readonly unknown[] = ['EROFS', 'EACCES', 'EPERM']
 
 const folderOf = (root: string): string => join(root, 'leases')
 
@@ -32,6 +34,7 @@ export class LeaseFile {
   readonly #clock: Pick<Clock, 'sleep' | 'monotonic'>
   #fd: number | undefined
   readonly #kept = new Set<Sha256Digest>()
+  #mayNotWrite = false
 
   /** Nothing is written before the first {@link keep}. */
   constructor(root: string, clock: Pick<Clock, 'sleep' | 'monotonic'> = systemClock) {
@@ -41,20 +44,35 @@ export class LeaseFile {
     this.#clock = clock
   }
 
-  /** Afterwards each of the blobs is either here to stay, or absent. @throws the system's error */
+  /**
+   * Afterwards each of the blobs is either here to stay, or absent. Where this process may not write, on a read-only disk
+   * or in the folder of another user, nothing is kept: its owner may remove them. @throws the system's error
+   */
   async keep(digests: Iterable<Sha256Digest>): Promise<void> {
     const added = [...new Set(digests)].filter((digest) => !this.#kept.has(digest))
     if (added.length === 0) return
-    if (this.#fd === undefined) {
-      fs.mkdirSync(this.#folder, { recursive: true, mode: 0o700 })
-      this.#fd = fs.openSync(this.#path, 'ax', 0o600)
-      fs.writeSync(this.#fd, `${thisMachine()}\n`)
-    }
-    fs.writeSync(this.#fd, added.map((digest) => `${digest}\n`).join(''))
+    const fd = this.#opened()
+    if (fd === undefined) return
+    fs.writeSync(fd, added.map((digest) => `${digest}\n`).join(''))
     for (const digest of added) this.#kept.add(digest)
     const begun = this.#clock.monotonic()
     while (added.some((digest) => digest === this.#removing()) && this.#clock.monotonic() - begun < MAX_WAIT_MS)
       await this.#clock.sleep(PAUSE_MS)
+  }
+
+  /** Undefined where this process may not write. */
+  #opened(): number | undefined {
+    if (this.#fd !== undefined || this.#mayNotWrite) return this.#fd
+    try {
+      fs.mkdirSync(this.#folder, { recursive: true, mode: 0o700 })
+      this.#fd = fs.openSync(this.#path, 'ax', 0o600)
+    } catch (error) {
+      if (!READ_ONLY.includes(errnoOf(error))) throw error
+      this.#mayNotWrite = true
+      return undefined
+    }
+    fs.writeSync(this.#fd, `${thisMachine()}\n`)
+    return this.#fd
   }
 
   /** Idempotent. */

@@ -2,7 +2,7 @@ import type { DiskBlobStore } from '@svc/cas'
 import type { OwnersChoice } from '@svc/classify'
 import type { CompanionFile, Companions, Manifest, ManifestFile } from '@svc/manifest'
 import type { Sha256Digest } from '@svc/ref'
-import { type KeptCompanions, keptCompanions } from './companions.ts'
+import { type KeptCompanions, keptCompanions, type ReadDeps } from './companions.ts'
 import type { Documents } from './documents.ts'
 import type { Resolved, Resolver } from './resolve.ts'
 import type { StoreState } from './state.ts'
@@ -90,8 +90,12 @@ export async function presenceOf(
 
 /** The files of a model. @throws as `Resolver.resolve`; LibraryError `E_CORRUPTION` for a manifest that is not valid. */
 export async function openRef(ref: string, deps: OpenDeps): Promise<OpenedModel> {
-  const { resolver, store, documents } = deps
-  const resolved = await resolver.resolve(ref)
+  return openResolved(await deps.resolver.resolve(ref), deps)
+}
+
+/** As {@link openRef}, of what its reference named. */
+export async function openResolved(resolved: Resolved, deps: ReadDeps): Promise<OpenedModel> {
+  const { store, documents } = deps
   const { manifestDigest, indexDigest } = resolved
   const { manifest, present, missing } = await presenceOf(store, documents, manifestDigest, indexDigest)
   const kept = manifest && (await keptCompanions(resolved, { ...manifest, digest: manifestDigest }, deps))

@@ -17,7 +17,7 @@ export async function readWholeBlob(reader: BlobReader): Promise<Uint8Array> {
 
 /** Reads a small blob; undefined when it is absent. @throws LibraryError `E_CORRUPTION` above `maxBytes` */
 export async function readSmallBlob(
-  store: BlobStore,
+  store: Pick<BlobStore, 'stat' | 'open'>,
   digest: Sha256Digest,
   maxBytes = MAX_DOCUMENT_BYTES
 ): Promise<Uint8Array | undefined> {

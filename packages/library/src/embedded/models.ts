@@ -46,12 +46,29 @@ export interface StoredFile {
   readonly kind?: string
 }
 
+/** A file beside the weights, such as a tokenizer. */
+export interface StoredCompanion {
+  /** In the model's folder at the source. */
+  readonly path: string
+  readonly digest: string
+  readonly size: number
+  /** Absolute. */
+  readonly blobPath: string
+}
+
 /** A model and where its files are. */
 export interface LocatedModel extends ResolvedModel {
   /** The documents, then the model's files in order; those that are here. */
   readonly files: readonly StoredFile[]
   /** Digests of what is missing; absent when nothing is. */
   readonly missing?: readonly string[]
+  /** Absent when none were imported, or their list is lost. */
+  readonly companions?: {
+    /** Of the document that lists them. */
+    readonly digest: string
+    /** Those that are here. */
+    readonly files: readonly StoredCompanion[]
+  }
 }
 
 /** A model of the store, in a list. */

@@ -3,12 +3,13 @@ import { readableBlobs } from '@svc/cas'
 import { systemClock } from '@svc/internal-clock'
 import {
   Artifacts,
+  companionBlobs,
   Documents,
   LeaseFile,
   lookAtStore,
   Members,
   NewerCommits,
-  presenceOf,
+  openResolved,
   ReplacedFiles,
   Repos,
   Resolver,
@@ -55,8 +56,9 @@ class OpenedReader implements ReadableModels {
     await this.#leases.keep([manifestDigest, ...(indexDigest === undefined ? [] : [indexDigest])])
     const manifest = await this.#documents.manifest(manifestDigest)
     await this.#leases.keep((manifest?.files ?? []).map(({ digest }) => digest))
-    const { present, missing } = await presenceOf(this.#store, this.#documents, manifestDigest, indexDigest)
-    return { ...resolved, files: present, ...(missing.length > 0 && { missing }) }
+    const parts = { store: this.#store, documents: this.#documents, artifacts: this.#artifacts }
+    await this.#leases.keep(await companionBlobs(await parts.artifacts.ifReadable(manifestDigest), parts.documents))
+    return openResolved(resolved, parts)
   }
 
   async list(): Promise<readonly ModelEntry[]> {
