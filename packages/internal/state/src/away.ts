@@ -3,7 +3,7 @@ import { isEvictable } from './eviction.ts'
 import { stampOf } from './stamp.ts'
 import type { StoreState } from './state.ts'
 
-export type AwayDeps = Pick<StoreState, 'store' | 'artifacts' | 'documents'>
+type AwayDeps = Pick<StoreState, 'store' | 'artifacts' | 'documents'>
 
 /** Ends that an artifact is away, if all of its weights are here. @returns whether it did */
 export async function endAway(

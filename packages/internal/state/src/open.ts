@@ -43,7 +43,7 @@ interface OpenedCompanions {
 }
 
 /** A model whose files are here, or some of them. */
-export interface OpenedModel extends Resolved {
+interface OpenedModel extends Resolved {
   /** The index blob, the manifest blob, then its files in order; those that are here. */
   readonly files: readonly PresentBlob[]
   /** Absent when nothing is missing. */
@@ -51,7 +51,7 @@ export interface OpenedModel extends Resolved {
   readonly companions?: OpenedCompanions
 }
 
-export interface ArtifactPresence {
+interface ArtifactPresence {
   readonly manifest: Manifest | undefined
   readonly present: readonly PresentBlob[]
   /** Digests of absent blobs, without duplicates: index, manifest, then the manifest's files. */

@@ -28,7 +28,7 @@ export interface StorePlace {
 export type FilledPlace = Omit<StorePlace, 'expect'>
 
 /** How to open it. */
-export interface OpeningOptions extends Pick<DiskStoreOptions, 'clock' | 'filePort' | 'hashThreads'> {
+interface OpeningOptions extends Pick<DiskStoreOptions, 'clock' | 'filePort' | 'hashThreads'> {
   /** For the root that a move or a restore fills, whose marker stays: the id that the store has there. */
   readonly newId?: string
   /** Default true: a store is made in a root that is absent or empty. */

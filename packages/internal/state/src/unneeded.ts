@@ -4,7 +4,7 @@ import type { LeafLayers } from './leaf-layers.ts'
 import type { ReaderLeases } from './lease-files.ts'
 import type { Needed } from './needed.ts'
 
-export interface UnneededDeps {
+interface UnneededDeps {
   readonly store: Pick<DiskBlobStore, 'remove'>
   readonly needed: Pick<Needed, 'blobs' | 'revision'>
   readonly leafLayers: Pick<LeafLayers, 'forget'>
