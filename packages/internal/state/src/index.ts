@@ -35,13 +35,8 @@ export { endMarker, type MoveMarker, readMoveMarker, writeMoveMarker } from './m
 export { Needed } from './needed.ts'
 export { NewerCommits } from './newer-commits.ts'
 export { Offload, STRANGERS_HEAP_MIB } from './offload/pool.ts'
-<<<<<<< HEAD
 export type { HeaderRead, InspectedFile } from './offload/task.ts'
-export { type OpenDeps, openRef, presenceOf } from './open.ts'
-=======
-export type { HeaderRead } from './offload/task.ts'
-export { type OpenDeps, openRef, openResolved, presenceOf } from './open.ts'
->>>>>>> main
+export { type OpenDeps, type OpenDeps, openRef, openRef, openResolved, presenceOf, presenceOf } from './open.ts'
 export { OpenBlobs } from './open-blobs.ts'
 export { type FilledPlace, type FoundStore, lookAtStore, openStore, type StorePlace } from './opening.ts'
 export {
