@@ -82,11 +82,8 @@ export function createHubImports(context: HubDeps, more: Pick<HubOptions, 'limit
   const strangersHub = open({ ...STRANGER_HUB, ...more })
   const listings = new StrangerListings({ ...common, ...STRANGER_HUB })
 
-  const anonymous = open({
-    ...more,
-    // a client waits for the answer; without one, nothing leaves
-    retry: { ...more.retry, tries: 2 }
-  })
+  // a client waits for the answer; without one, nothing leaves
+  const anonymous = open({ ...more, retry: { ...more.retry, tries: 2 } })
 
   const confirmation = createConfirmation(anonymous, clock)
   const stop = new AbortController()
