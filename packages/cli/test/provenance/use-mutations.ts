@@ -407,8 +407,8 @@ const SWARM = [
     [
       ROADS('whose listing'),
       'a publication’s listing marks its models as withheld',
-      'manifest === pin && withheld === true',
-      'manifest === pin && Date.now() < 0'
+      "await this.#reading.parse('withheld', bytes, { pin, at: webseed })",
+      'Date.now() < 0'
     ]
   ]),
   ...of('daemon/src/swarm/seeding.ts', [
