@@ -59,7 +59,7 @@ type Parsers = {
 }
 
 /** The parser of each kind; some load the library that has it. */
-export const PARSERS: Parsers = {
+const PARSERS: Parsers = {
   hub: async (bytes, [kind, about]) => (await import('@svc/hub')).HUB_DOCUMENTS[kind](bytes, about as never),
   oci: async (bytes, kind) => (await import('@svc/oci')).OCI_DOCUMENTS[kind](bytes),
   withheld: async (bytes, { pin, at }) => {

@@ -13,7 +13,7 @@ export interface OpaqueOptions {
   readonly allowPickle?: boolean
 }
 
-export const opaqueOf = ({ opaque, allowPickle }: OpaqueOptions): OpaqueField => ({
+const opaqueOf = ({ opaque, allowPickle }: OpaqueOptions): OpaqueField => ({
   ...(opaque === true && { recognise: 'opaque' as const }),
   ...(opaque === true && allowPickle === true && { allowPickle: true })
 })

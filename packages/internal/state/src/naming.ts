@@ -12,7 +12,7 @@ export interface NamingDeps extends Pick<StoreState, 'store' | 'repos' | 'docume
 }
 
 /** Another name for what a name has. */
-export interface NewName {
+interface NewName {
   readonly from: RepoId
   /** Default: all quants, and the tags. */
   readonly quant?: string | undefined
@@ -23,7 +23,7 @@ export interface NewName {
   readonly mayReplace: boolean
 }
 
-export interface Named {
+interface Named {
   readonly quants: readonly string[]
   readonly tags: readonly string[]
 }
