@@ -125,7 +125,7 @@ const standing = {
   match: Type.Optional(listOf(Type.String(), 'models to show: `ns/name:quant`, with `*` in all parts; default: all'))
 }
 
-/** Body of `PUT /v1/views/standing` (spec add.60). */
+/** Body of `PUT /v1/views/standing` (spec add.63). */
 export const StandingViewBodySchema = named('StandingViewBody', standing)
 export type StandingViewBody = Type.Static<typeof StandingViewBodySchema>
 

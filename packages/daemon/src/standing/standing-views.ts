@@ -32,7 +32,7 @@ interface Followed {
 }
 
 /**
- * The folders of tools that follow the store (spec add.60): after each change of names or artifacts, every folder shows
+ * The folders of tools that follow the store (spec add.63): after each change of names or artifacts, every folder shows
  * the complete models that its configuration names, and no others. They keep nothing from being removed.
  */
 export class StandingViews {
