@@ -16,6 +16,7 @@ export interface ModelFinding {
   readonly what: string
 }
 
+/** What {@link inspectFiles} found, and what it could not look at. */
 export interface Inspection {
   /** By file. */
   readonly findings: readonly ModelFinding[]

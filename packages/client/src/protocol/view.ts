@@ -113,6 +113,7 @@ export type RemovedView = Type.Static<typeof RemovedViewSchema>
 
 /** The tools whose folders can follow the store. */
 export const STANDING_LAYOUTS = ['hf', 'llama', 'lmstudio', 'comfyui', 'ollama'] as const
+/** The folders of other tools that a standing view can keep up to date. */
 export const StandingLayoutSchema = Type.Enum(STANDING_LAYOUTS, {
   title: 'StandingLayout',
   description: 'whose folder it is: the hub client, llama-server, LM Studio, ComfyUI, Ollama'

@@ -2,6 +2,7 @@ import type { Sha256Digest } from '@svc/ref'
 
 /** The tools whose folders can follow the store by themselves. */
 export const STANDING_LAYOUTS = ['hf', 'llama', 'lmstudio', 'comfyui', 'ollama'] as const
+/** The folder of another tool that a standing view keeps up to date. */
 export type StandingLayout = (typeof STANDING_LAYOUTS)[number]
 
 /** A file of a model, and where its bytes are. */
