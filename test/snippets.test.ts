@@ -154,9 +154,9 @@ test('the files that shell blocks of the checkout start exist', () => {
   const started = blocks
     .filter(({ language, isChecked }) => language === 'sh' && isChecked)
     .flatMap(({ code }) =>
-      [...code.matchAll(/^(?:bin|scripts|packages|node_modules)\/[\w./-]+/gm)].map(([path]) => path)
+      [...code.matchAll(/(?:^|\$PWD\/)((?:bin|scripts|packages|node_modules)\b[\w./-]*)/gm)].map(([, path]) => path!)
     )
-  expect(started).toContain('bin/svcd')
+  expect(started).toContain('bin')
   expect(started.filter((path) => !existsSync(join(root, path)))).toEqual([])
 })
 

@@ -124,7 +124,7 @@ it('a model imported by a redirected old name keeps the name that was typed', as
 
 it('the hub is not asked for impossible names', async () => {
   const asked = hub.requests.length
-  for (const typed of ['https://example.com/Qwen/X', './none.gguf', '../none', '/none/there', 'none-q8_0.gguf']) {
+  for (const typed of ['ftp://example.com/Qwen/X', './none.gguf', '../none', '/none/there', 'none-q8_0.gguf']) {
     for (const command of [['import'], ['import', 'hf']])
       expect([typed, (await daemon.svc(...command, typed)).code]).toEqual([typed, 2])
     const ran = await daemon.svc('import', typed)
