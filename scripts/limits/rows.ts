@@ -91,14 +91,14 @@ ended jobs | {retention#KEPT_JOBS}, and those of {retention#MIN_KEPT_MS}; {reten
   imports: rows(`
 listed files | {walk#MAX_FILES} | request | 400 | many-files.faults
 registry document | {document#MAX_DOCUMENT_BYTES}, {document#MAX_ENTRIES} entries, {document#BOUNDS.values} values, {document#BOUNDS.depth} levels; complete in {registry-client#DOCUMENT_MS} | answer | the import fails | registry registry-client
-document in canonical form | {canonical#MAX_DOCUMENT_BYTES}, {canonical#BOUNDS.values} values, {canonical#BOUNDS.keys} different keys, {canonical#BOUNDS.depth} levels; above {document-calls#SHORT_BYTES} in a thread, {document-calls#LIMIT_MS} | document | refused before it is parsed | strangers-documents canonical
+document in canonical form | {canonical#MAX_DOCUMENT_BYTES}, {canonical#BOUNDS.values} values, {canonical#BOUNDS.keys} different keys, {canonical#BOUNDS.depth} levels; above {document-thread#SHORT_DOCUMENT_BYTES} in a thread, {document-thread#LIMIT_MS} | document | refused before it is parsed | strangers-documents canonical
 other JSON of strangers | {json#JSON_BOUNDS.values} values, {json#JSON_BOUNDS.keys} different keys, {json#JSON_BOUNDS.depth} levels, unless stated otherwise | answer | refused before it is parsed | json strangers-documents
-page of a hub's listing | {limits#jsonBytes}, {listing#PAGE.values} values | answer | the import fails | listing strangers-documents
+page of a hub's listing | {limits#jsonBytes}, {documents#PAGE.values} values | answer | the import fails | listing strangers-documents
 bencoding | {bencode#MAX_TOKENS} values and keys | document | refused | strangers-documents
 registry token | {registry-login#MAX_TOKEN_BYTES} | answer | the import fails | registry
 slow source (hub, registry) | {min-rate#MIN_BYTES_PER_SECOND}/s over each {min-rate#SLOW_MS}; six tries without progress | range, blob | fails; its lane is freed | download registry-client drips.faults
 catalog listing | {provider#MAX_LISTING_BYTES}, {listing#MAX_LINES} lines, parsed as long work | answer | the rest is not read | listing
-catalog record | {provider#MAX_RECORD_BYTES}, {record#MAX_LINES} lines | answer | refused | listing
+catalog record | {provider#MAX_RECORD_BYTES}, {digest-list#MAX_LINES} lines | answer | refused | listing
 `),
   webseeds: rows(`
 range | {webseed#MAX_RANGE_BYTES}, {webseed#IDLE_MS} of silence | webseed | abandoned, then a pause | webseed

@@ -94,8 +94,7 @@ export const HUB_DOCUMENTS: {
     return typeof name === 'string' && /^[\w.-]{1,96}$/.test(name) ? { name } : {}
   },
   info: infoIn,
-  // some hubs send a whole listing in one page
-  page: (bytes, about) => treeEntries(answerIn(bytes, about, { values: 250_000 }), about),
+  page: (bytes, about) => treeEntries(answerIn(bytes, about, PAGE), about),
   refs: refsIn,
   search: (bytes, about) => {
     const answer = answerIn(bytes, about)
@@ -114,6 +113,8 @@ export const readHubDocumentHere: ReadHubDocument = async (kind, bytes, about) =
 const SHA1 = /^[0-9a-f]{40}$/
 /** The rest of the answer is as long as a listing. */
 const INFO: JsonOptions = { only: ['sha', 'id', 'modelId', 'private', 'gated', 'tags'] }
+/** Some hubs send a whole listing in one page. */
+const PAGE: JsonOptions = { values: 250_000 }
 /** Enough for the chunks whose lengths are given, and for 10,000 xorbs. */
 const STORAGE: JsonOptions = { values: 200_000, keys: 10_000 }
 const MAX_TOKEN_LENGTH = 16_000
