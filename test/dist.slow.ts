@@ -100,7 +100,7 @@ describe('the files of a release', () => {
         `svc-${version}-linux-x64/bin/svcd`,
         `svc-${version}-linux-x64/share/man/man1/svc.1`,
         `svc-${version}-linux-x64/share/doc/svc/LICENSE-NODE`,
-        `svc-${version}-linux-x64/lib/svc/node_modules/@svc/daemon/dist/worker.js`,
+        `svc-${version}-linux-x64/lib/svc/node_modules/@svc/library/dist/worker.js`,
         `svc-${version}-linux-x64/lib/svc/node_modules/@svc/swarm-v1/dist/THIRD-PARTY-LICENSES`
       ])
     )

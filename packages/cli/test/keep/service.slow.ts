@@ -189,7 +189,7 @@ describe('systemd', () => {
     answer('*is-active*) echo inactive; exit 3 ;;')
     const ran = await svc('service', 'install', '--manager', 'systemd', '--svcd', daemon)
     expect(ran.code).toBe(1)
-    expect(ran.stderr).toContain(`kill ${process.pid}`)
+    expect(ran.stderr).toContain('svc stop')
     expect(existsSync(join(folder, '.config'))).toBe(false)
   })
 
