@@ -181,8 +181,9 @@ class OutdatedCheck {
       const plan = await planSelected(source, importSelectionOf(upgrade), offload, this.#job.signal)
       const names = new Map(
         plan.listed.flatMap((name) => {
-          const file = plan.files.get(name)!
-          return (file.joinedOf ?? [upstreamName(plan.source.origin, name)]).map((path) => [path, name] as const)
+          // what is left out is listed, and has no file
+          const paths = plan.files.get(name)?.joinedOf ?? [upstreamName(plan.source.origin, name)]
+          return paths.map((path) => [path, name] as const)
         })
       )
       const isOfIt = ({ path }: HubFile): boolean => {
