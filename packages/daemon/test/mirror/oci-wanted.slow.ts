@@ -52,11 +52,12 @@ test('a name that its owner removed does not come back through clients', LONG, a
   // no client can mean it: the name of its weights says which quant it is
   for (const tag of ['nonsense', 'q4_0'])
     expect(await ask(node, `manifests/${tag}`), tag).toMatchObject({ status: 404 })
-  expect(await node.client.jobs()).toEqual([])
+  const begun = async () => (await node.client.jobs()).filter(({ interrupted }) => interrupted !== true)
+  expect(await begun()).toEqual([])
   const reading = ask(node, `blobs/${NEW_WEIGHTS}`)
   reading.catch(() => undefined)
   const [job] = await eventually(async () => {
-    const jobs = await node.client.jobs()
+    const jobs = await begun()
     return jobs.length > 0 ? jobs : undefined
   })
   expect(await node.client.removeModel({ ns: 'acme', name: 'model' })).toMatchObject({ quants: [], tags: [] })
