@@ -46,7 +46,7 @@ test('commands that are not run say why', () => {
   const notRun = runs.flatMap((run) => run.notRun).sort()
   const ran = runs.flatMap((run) => run.ran)
   console.log(`${ran.length} blocks ran; ${notRun.length} did not:\n${notRun.join('\n')}`)
-  expect(ran.length).toBeGreaterThanOrEqual(3 * notRun.length)
+  expect(ran.length).toBeGreaterThanOrEqual(2.5 * notRun.length)
 })
 
 test('every package with TypeScript in its README runs it in a test', () => {

@@ -9,6 +9,7 @@ import { tryParseHubSource } from '../hub/hub-source.ts'
 import { madeView } from '../models/runtime-view.ts'
 import type { Session } from '../session.ts'
 import { sayingWhatWaits } from '../slow-answer.ts'
+import { awaitDaemon } from '../starting.ts'
 
 export interface InspectOptions {
   readonly strict?: boolean
@@ -24,10 +25,12 @@ export async function inspect(
   if (repo !== undefined && target !== 'hf')
     throw usage(`"${target} ${repo}" names no model`, 'svc inspect hf ORG/NAME')
   const path = resolve(session.terminal.cwd, target)
+  const isPath = repo === undefined && existsSync(path)
+  if (!isPath) await awaitDaemon(session)
   const { findings, unread } =
     repo !== undefined
       ? await ofHub(session, repo)
-      : await ofPath(existsSync(path) ? path : (await madeView(session, target)).folder)
+      : await ofPath(isPath ? path : (await madeView(session, target)).folder)
   if (session.json) session.document({ findings, unread })
   else {
     const rows = findings.map(({ file, key = '', is, what }) => [
