@@ -1,13 +1,16 @@
-import { existsSync } from 'node:fs'
+import { generateKeyPairSync } from 'node:crypto'
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import type { FileConfig } from '@svc/daemon'
 import { makeModelFolder } from '@svc/testkit/models'
-import { expect, it, vi } from 'vitest'
+import { expect, it, onTestFinished, vi } from 'vitest'
 import { manifestOf, ok, type TestDaemon, testDaemon } from './support.ts'
 
 vi.setConfig({ testTimeout: 120_000 })
 
-async function withTiny(): Promise<TestDaemon> {
-  const daemon = await testDaemon()
+async function withTiny(fileConfig: FileConfig = {}): Promise<TestDaemon> {
+  const daemon = await testDaemon({ fileConfig })
   makeModelFolder(join(daemon.folder, 'Tiny'), { ggufs: { q8_0: 'Q8_0' } })
   await ok(daemon, 'import', 'local', 'Tiny', '--as', 'acme/tiny', '--companions', 'all')
   return daemon
@@ -44,6 +47,22 @@ it('svc cp gives a second name, and each can be removed', async () => {
   await ok(daemon, 'gc')
   expect(await daemon.svc('verify', 'me/copy')).toMatchObject({ code: 0 })
   expect(existsSync(await ok(daemon, 'path', 'me/copy'))).toBe(true)
+})
+
+it('a rule that requires a signature holds for a new name as for an import under it', async () => {
+  const { publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+  const folder = mkdtempSync(join(tmpdir(), 'svc-rename-'))
+  onTestFinished(() => rmSync(folder, { recursive: true }))
+  const key = join(folder, 'key.pub')
+  writeFileSync(key, publicKey.export({ type: 'spki', format: 'pem' }))
+  const daemon = await withTiny({ trust: [{ names: ['nvidia/*'], mode: 'require', keys: [key] }] })
+  for (const command of ['mv', 'cp']) {
+    const refused = await daemon.svc(command, 'acme/tiny', 'nvidia/tiny')
+    expect(refused).toMatchObject({ stdout: '' })
+    expect(refused.code).not.toBe(0)
+    expect(refused.stderr).toContain('it is not signed')
+    expect(await ids(daemon)).toEqual(['acme/tiny:bf16', 'acme/tiny:q8_0'])
+  }
 })
 
 it('a name that another model has is not taken unasked', async () => {

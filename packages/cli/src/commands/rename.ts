@@ -35,7 +35,8 @@ async function rename(
   const done = await session.client
     .giveName({ ...body, replace: options.replace === true })
     .catch(async (error: unknown): Promise<NamedModel> => {
-      if (!(error instanceof ClientError) || error.code !== 'E_NOT_IMPORTABLE') throw error
+      const isTaken = error instanceof ClientError && error.code === 'E_NOT_IMPORTABLE' && error.candidates.length > 0
+      if (!isTaken) throw error
       await requireConsent(session, error.candidates)
       return session.client.giveName({ ...body, replace: true })
     })

@@ -19,8 +19,8 @@ import type { JobRegistry } from './registry.ts'
 const ROUTES = ['ensure', 'importLocal', 'importHf', 'importBt', 'importCatalog', 'importOci'] as const
 export type AskedRoute = (typeof ROUTES)[number]
 
-/** Starts the job of a request, which has been checked by the schema of its route. */
-export type Starters = { readonly [R in AskedRoute]: (body: never) => Promise<Job> }
+/** Starts the job of a recorded request. */
+export type StartAgain = (route: AskedRoute, body: unknown) => Promise<Job>
 
 /** A request, and what its job said of itself. */
 interface AskedImport extends Pick<Job, 'ref' | 'as' | 'createdAt'> {
@@ -124,14 +124,14 @@ export class AskedImports {
    * Repeats the request of a job that was interrupted or failed; verified bytes are kept, so that it goes on.
    * @throws DaemonError `E_NOT_FOUND`, `E_BAD_REQUEST`; as its starter
    */
-  async resume(id: string, starters: Starters): Promise<Job> {
+  async resume(id: string, startAgain: StartAgain): Promise<Job> {
     const interrupted = this.#interrupted.get(id)
     const before = interrupted === undefined ? this.#jobs.require(id) : undefined
     if (before !== undefined && !isTerminal(before)) return before
     const asked = interrupted ?? this.#failed.get(id)
     if (asked === undefined)
       throw new DaemonError('E_BAD_REQUEST', `the job ${id} is not an import that failed or was interrupted`)
-    const job = await this.start(asked.route, asked.body as never, starters[asked.route])
+    const job = await this.start(asked.route, asked.body, (body) => startAgain(asked.route, body))
     await this.forget(id)
     return job
   }

@@ -1,4 +1,4 @@
-import { readSmallBlob } from '@svc/library/parts'
+import { readSmallBlob, upstreamName } from '@svc/library/parts'
 import { MAX_MODEL_CONFIG_BYTES, type Manifest, type ModelConfig, parseModelConfig } from '@svc/manifest'
 import { formatRepoId } from '@svc/ref'
 import type { StandingFile, StandingLayout, StandingModel } from '@svc/view'
@@ -15,7 +15,7 @@ export async function laidModel(
   const manifest = await deps.documents.manifest(digest, { scan: true })
   if (manifest === undefined) return undefined
   const base = { ns, name, quant, manifest: digest }
-  if (layout === 'hf') return { ...base, hub: hubOf(manifest), files: await allFiles(named, deps) }
+  if (layout === 'hf') return { ...base, ...(await hubFiles(named, manifest, deps)) }
   const facts = await factsOf(manifest, deps)
   const files = weightsOf(manifest, deps)
   const { contextLength, upstream } = facts
@@ -24,28 +24,28 @@ export async function laidModel(
   return ollama === undefined ? undefined : { ...base, files, ollama }
 }
 
-function hubOf({ annotations }: Manifest): StandingModel['hub'] {
-  const repo = annotations['svc.hf.repo']
-  return repo === undefined ? undefined : { repo, commit: annotations['svc.hf.revision'] }
-}
-
-/** Under the publisher's names; blobs are linked to where the store has them. */
-async function allFiles(
+/** Under the publisher's names; below the publisher's repository only if the hub or the owner's cache gave it, as any document can claim one. */
+async function hubFiles(
   named: NamedModel,
+  { annotations }: Manifest,
   { views, artifacts, store }: StandingDeps
-): Promise<readonly StandingFile[]> {
+): Promise<Pick<StandingModel, 'hub' | 'files'>> {
   const { ns, name, quant, manifest } = named
   const ref = `svc:///${formatRepoId(named)}:${quant}`
   const files = await views.standing.files({ ns, name, ref }, manifest)
-  const names = (await artifacts.ifReadable(manifest))?.source.names ?? {}
-  return files.map((file) => ({
-    name: Object.hasOwn(names, file.name) ? names[file.name]! : file.name,
-    kind: file.kind,
-    role: file.role,
-    sizeBytes: file.sizeBytes,
-    digest: file.digest,
-    path: file.digest === undefined ? file.path : store.blobPath(file.digest)
-  }))
+  const source = (await artifacts.ifReadable(manifest))?.source
+  const repo = ['hf', 'local'].includes(source?.kind ?? '') ? annotations['svc.hf.repo'] : undefined
+  return {
+    hub: repo === undefined ? undefined : { repo, commit: annotations['svc.hf.revision'] },
+    files: files.map((file) => ({
+      name: source === undefined ? file.name : upstreamName(source, file.name),
+      kind: file.kind,
+      role: file.role,
+      sizeBytes: file.sizeBytes,
+      digest: file.digest,
+      path: file.digest === undefined ? file.path : store.blobPath(file.digest)
+    }))
+  }
 }
 
 const weightsOf = ({ files }: Manifest, { store }: StandingDeps): readonly StandingFile[] =>

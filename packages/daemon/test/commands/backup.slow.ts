@@ -92,6 +92,19 @@ describe('a backup (spec add.43, add.44)', () => {
       expect((await back.open(`svc:///me/${name}:q8_0`)).body.missing ?? []).toEqual([])
   })
 
+  test('brings no request of an import: a resumed one counts as its owner’s word', async () => {
+    const daemon = await testDaemon()
+    await importModel(daemon, 'one', 1)
+    mkdirSync(join(daemon.root, 'state/jobs'), { recursive: true })
+    const asked = join(daemon.root, 'state/jobs/0123456789abcdef01234567.json')
+    writeFileSync(asked, readFileSync(join(daemon.root, 'state/repos/me/one.json')))
+    const to = join(daemon.folder, 'backup')
+    await backup(daemon, to)
+    const { root } = await restore(to, join(temporaryFolder(), 'root'))
+    expect([...stateOf(root).keys()].filter((path) => path.startsWith('jobs/'))).toEqual([])
+    expect([...stateOf(root).keys()]).toContain('repos/me/one.json')
+  })
+
   test('is readable by its owner only, and says that it contains private models', async () => {
     const daemon = await testDaemon()
     await importModel(daemon, 'secret', 2, { private: true })

@@ -4,11 +4,13 @@ import { formatRepoId, type RepoId, type Sha256Digest } from '@svc/ref'
 import { LibraryError } from './library-error.ts'
 import type { Removals } from './removal.ts'
 import type { RepoState } from './repos.ts'
+import type { SignedModels } from './signed-models.ts'
 import { oneChunk } from './small-blob.ts'
 import type { StoreState } from './state.ts'
 
 export interface NamingDeps extends Pick<StoreState, 'store' | 'repos' | 'documents' | 'artifacts'> {
   readonly removals: Removals
+  readonly signed: SignedModels
 }
 
 /** Another name for what a name has. */
@@ -32,13 +34,14 @@ interface Named {
  * Gives a repository, or one quant, another name, with what was imported under the first: companions, the owner's choice, the
  * branch that it follows. A move then removes the first name; if it is interrupted, both names stay, and it can be repeated.
  * @throws LibraryError `E_UNKNOWN_REF`, `E_NO_QUANT`, `E_NO_INDEX`, `E_INVALID_INDEX`; `E_NOT_IMPORTABLE` with the references
- *   that are taken, when nothing has changed
+ *   that are taken, or with the rule of the new name that requires a signature; then nothing has changed
  */
 export async function giveName(naming: NewName, deps: NamingDeps): Promise<Named> {
   const { from, quant, to, isMove } = naming
   const { repos, store, artifacts } = deps
   const named = await withLease(store, async () => {
     const given = await givenUnder(naming, deps)
+    await requireSigned(given, naming, deps)
     await repos.update(to, async (current) => {
       const next = await merged(current, given, naming, deps)
       for (const manifest of given.manifests) await artifacts.nameAgain(manifest, formatRepoId(from), formatRepoId(to))
@@ -76,6 +79,15 @@ async function givenUnder({ from, quant }: NewName, { repos, documents }: Naming
   for (const index of new Set(tags.values()))
     for (const { manifest } of (await documents.index(index)).members) manifests.add(manifest)
   return { members, tags, manifests }
+}
+
+/** A rule `[[trust]]` for the new name holds as for an import under it. @throws LibraryError `E_NOT_IMPORTABLE` */
+async function requireSigned({ manifests }: Given, { from, to }: NewName, deps: NamingDeps): Promise<void> {
+  for (const manifest of manifests) {
+    const state = await deps.artifacts.ifReadable(manifest)
+    const complaint = state && (await deps.signed.complaint(state, formatRepoId(to), formatRepoId(from)))
+    if (complaint !== undefined) throw new LibraryError('E_NOT_IMPORTABLE', `refused by the rule ${complaint}`)
+  }
 }
 
 /** The state of the new name. @throws LibraryError as {@link giveName} */

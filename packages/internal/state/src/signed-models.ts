@@ -37,13 +37,16 @@ export class SignedModels {
     return rule?.mode === 'require' ? rule : undefined
   }
 
-  /** Why a rule refuses a complete artifact, or that this is unknown; undefined if no rule refuses it. For people. */
-  async complaint(state: ArtifactState, name?: string): Promise<string | undefined> {
+  /**
+   * Why a rule refuses a complete artifact, or that this is unknown; undefined if no rule refuses it. For people.
+   * @param from the name that its companions and its owner's choice are known by; default: `name`
+   */
+  async complaint(state: ArtifactState, name?: string, from = name): Promise<string | undefined> {
     const rule = await this.ruleFor(state, name)
     if (rule === undefined) return undefined
     const { manifestDigest: manifest } = state
-    const companions = companionsUnder(state, name)
-    const { choice } = choiceUnder(state, name)
+    const companions = companionsUnder(state, from)
+    const { choice } = choiceUnder(state, from)
     const key = `${manifest} ${companions} ${rule.label} ${JSON.stringify(choice)}`
     const known = this.#known.get(key)
     if (known !== undefined) return known

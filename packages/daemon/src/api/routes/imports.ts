@@ -18,6 +18,7 @@ import type { HubImports } from '../../sources/hub/hub-imports.ts'
 import type { LocalImports } from '../../sources/local/local-imports.ts'
 import type { OciImports } from '../../sources/oci/oci-imports.ts'
 import type { SwarmClient } from '../../swarm/swarm-client.ts'
+import { readJsonBody } from '../body.ts'
 import { catalogIsOff, noHub, swarmIsOff } from '../refusals.ts'
 import { defineRoute } from '../route.ts'
 
@@ -51,7 +52,13 @@ export function importRoutes(deps: ImportRoutesDeps) {
       asked.start('importCatalog', body, starters.importCatalog)
     ),
     importOci: defineRoute(ROUTES.importOci, ({ body }) => asked.start('importOci', body, starters.importOci)),
-    resumeJob: defineRoute(ROUTES.resumeJob, ({ params }) => asked.resume(params.id, starters)),
+    resumeJob: defineRoute(ROUTES.resumeJob, ({ params }) =>
+      asked.resume(params.id, async (route, body) => {
+        // another version may have recorded it
+        const checked = await readJsonBody(ROUTES[route].body, Buffer.from(JSON.stringify(body)))
+        return starters[route](checked.body as never)
+      })
+    ),
     adopt: defineRoute(ROUTES.adopt, ({ body }) => local.adopt(body)),
     adoptPlan: defineRoute(ROUTES.adoptPlan, ({ body }) => local.planAdopt(body)),
     hubAccount: defineRoute(ROUTES.hubAccount, ({ body }) => (hub ?? noHub()).account(body)),
