@@ -121,7 +121,11 @@ describe.skipIf(!haveNginx)('below nginx', () => {
     expect(several).toMatchObject({ code: 2, stdout: '' })
     expect(several.stderr).toContain(`svc import '${url}#acme/`)
     expect(await ok(byAddress, 'import', `${url}#${REF}`)).toBe(REF)
-    await ok(byAddress, 'import', url, '--all')
+    // an address chooses no names by itself
+    const unnamed = await byAddress.svc('import', url, '--all')
+    expect(unnamed).toMatchObject({ code: 2, stdout: '' })
+    expect(unnamed.stderr).toContain(`svc import '${url}#acme/tiny`)
+    await ok(byAddress, 'import', `${url}#acme/tiny`)
     for (const ref of [REF, 'acme/tiny']) expect(await manifestOf(byAddress, ref)).toBe(await manifestOf(from, ref))
     expect(await byAddress.svc('import', `${nginx.url}nothing/`)).toMatchObject({ code: 3 })
     const page = await (await fetch(url)).text()

@@ -3,7 +3,7 @@ import { CliError, usage } from '../errors.ts'
 import { formatBytes, formatTable } from '../format.ts'
 import { withPublish } from '../libraries.ts'
 import { chooseQuants } from '../questions/choose-quants.ts'
-import { canAsk } from '../questions/question.ts'
+import { canAsk, saysYes } from '../questions/question.ts'
 import type { Session } from '../session.ts'
 import { type ImportOptions, importBt } from './imports.ts'
 
@@ -34,13 +34,30 @@ export async function importPublished(
     throw new CliError('notFound', `${url} has ${ref === undefined ? 'no models' : `no ${ref}`}`, {
       candidates: listing.models.map((model) => `${url}#${nameOf(model)}`)
     })
-  const chosen = options.all === true || named.length === 1 ? named : await choose(session, url, named)
+  const isAll = options.all === true || named.length === 1
+  const chosen = isAll ? named : await choose(session, url, named)
+  // the address chose these names, unless somebody typed or picked them
+  if (isAll && ref === undefined && options.as === undefined) await confirmNames(session, url, chosen)
   if (chosen.length > 1 && options.as !== undefined && new Set(chosen.map(repoOf)).size > 1)
     throw usage(
       '--as is one name, and these are several models',
       `svc import ${url}#${nameOf(chosen[0]!)} --as ns/name`
     )
   for (const model of chosen) await importOne(session, model, listing.url, options)
+}
+
+/** How many commands an advice has at most. */
+const MAX_COMMANDS = 8
+
+/** @throws CliError where nobody agrees to the names, with the commands that type them */
+async function confirmNames(session: Session, url: string, models: readonly ListedModel[]): Promise<void> {
+  const names = models.map(nameOf)
+  const commands = names.slice(0, MAX_COMMANDS).map((name) => `svc import '${url}#${name}'`)
+  const hint = commands.join(' && ') + (names.length > MAX_COMMANDS ? ' && …' : '')
+  const said = `${url} calls ${models.length === 1 ? 'its model' : 'its models'} ${names.join(', ')}`
+  if (!canAsk(session)) throw usage(`an import needs a name that somebody typed: ${said}`, hint)
+  if (!(await saysYes(session, `${said}. Import under ${models.length === 1 ? 'this name' : 'these names'}? `)))
+    throw usage('nothing was imported', hint)
 }
 
 async function importOne(session: Session, model: ListedModel, url: string, options: PublishedOptions): Promise<void> {
