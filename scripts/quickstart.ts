@@ -128,8 +128,7 @@ async function tour(client: Client, path: string, as: string): Promise<string> {
 const thrownAway = `
 ✔ It works. This store is thrown away now. Next, with a store that stays:
 
-  npx --yes pnpm@10 start                               # in a terminal of its own; Ctrl-C ends it
-  bin/svc import local PATH --as my/model
+  bin/svc import local PATH --as my/model               # starts the daemon; bin/svc stop ends it
   bin/svc ls
   bin/svc --help`
 
