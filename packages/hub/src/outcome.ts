@@ -160,12 +160,12 @@ function absent(
   }
   if (errorCode === 'RevisionNotFound') {
     const named = revision === undefined ? 'default branch' : `revision "${revision}"`
-    const todo = `name a branch, tag or commit that ${endpoint.base}/${repoId} shows`
-    return unknown('no-such-revision', `"${repoId}" has no ${named}; ${todo}`)
+    const advice = `name a branch, tag or commit that ${endpoint.base}/${repoId} shows`
+    return unknown('no-such-revision', `"${repoId}" has no ${named}; ${advice}`)
   }
   const at = revision === undefined ? '' : ` at "${revision}"`
-  const todo = 'check the spelling of org/name and of the revision'
-  return unknown('no-such-repo', `the hub has no repository "${repoId}"${at}; ${todo}`)
+  const advice = 'check the spelling of org/name and of the revision'
+  return unknown('no-such-repo', `the hub has no repository "${repoId}"${at}; ${advice}`)
 }
 
 /** @param sign what shows it, if not the hub's own word */
@@ -176,11 +176,11 @@ export function gatedFailure(
   sign?: string
 ): DownloadError<HubError> {
   const gated = sign === undefined ? 'is gated' : `is gated (${sign})`
-  const todo = hasToken
+  const advice = hasToken
     ? `accept its conditions at ${page} with the account of ${tokenName}, and wait for approval if the repository requires it`
     : `accept its conditions at ${page}, then set ${tokenName}`
   return new DownloadError(
     'final',
-    new HubError('E_SOURCE_FORBIDDEN', 'gated', `"${repoId}" ${gated}: ${todo}`, details)
+    new HubError('E_SOURCE_FORBIDDEN', 'gated', `"${repoId}" ${gated}: ${advice}`, details)
   )
 }

@@ -221,6 +221,14 @@ export const TRUST: readonly Mutation[] = [
       caughtBy: YOUNGER
     }
   ]),
+  ...of('internal/state/src/naming.ts', [
+    {
+      what: 'trust: a second name asks for its rule',
+      find: `state && (await deps.signed.complaint(state, formatRepoId(to), formatRepoId(from)))`,
+      replace: `state && undefined`,
+      caughtBy: { file: 'packages/cli/test/rename.test.ts', name: 'a rule that requires a signature' }
+    }
+  ]),
   ...of('internal/state/src/signed-models.ts', [
     {
       what: 'trust: a rule also matches the source of a stored model',
