@@ -1,13 +1,15 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { isQuant, isTag, parseTag, QUANT_WORDS } from '../src/index.ts'
+import { isTag, parseTag, QUANT_WORDS } from '../src/index.ts'
+import { isPlainQuant } from '../src/quant.ts'
 import { errorOf, quant, tag } from './arbitraries.ts'
 
-test('no tag is a quant, ignoring case', () => {
+// a qualified quant, such as `f7.a`, may be a tag: a selector has its tag before a "+".
+test('no tag is a quant without a qualifier, ignoring case', () => {
   fc.assert(
     fc.property(tag, (text) => {
       expect(parseTag(text)).toBe(text)
-      expect(isQuant(text.toLowerCase())).toBe(false)
+      expect(isPlainQuant(text.toLowerCase())).toBe(false)
     })
   )
   fc.assert(
