@@ -12,7 +12,7 @@ const PRODUCT = /^packages\/(?!testkit\/|cas-testsuite\/)(?:internal\/)?[^/]+\/s
 const EXCEPTIONS: Readonly<Record<string, string>> = {
   'packages/client/src/client.ts#createClient': 'one line for each route',
   'packages/daemon/src/app/daemon.ts#startInspected': 'composes, in the order of a start',
-  'packages/daemon/src/http/blob-pump.ts#pumpBlob': 'a loop per chunk, where a call that waits costs'
+  'packages/internal/server/src/blob-pump.ts#pumpBlob': 'a loop per chunk, where a call that waits costs'
 }
 
 export interface FunctionFault {

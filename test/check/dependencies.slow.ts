@@ -134,9 +134,9 @@ const broken: [name: string, change: Files, found: string[]][] = [
   [
     'a room of the daemon imports against the direction',
     {
-      'packages/daemon/src/http/server.ts': `import type { route } from '../api/route.ts'\nexport type X = typeof route\n`
+      'packages/daemon/src/config/file.ts': `import type { route } from '../api/route.ts'\nexport type X = typeof route\n`
     },
-    ['daemon-http: packages/daemon/src/http/server.ts → packages/daemon/src/api/route.ts']
+    ['daemon-config: packages/daemon/src/config/file.ts → packages/daemon/src/api/route.ts']
   ],
   [
     'a room of the engine imports against the direction',

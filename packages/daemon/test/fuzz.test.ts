@@ -9,7 +9,6 @@ import { readQuery } from '../src/api/query.ts'
 import { parseConfigText } from '../src/config/file.ts'
 import { digestLines } from '../src/digest-list.ts'
 import { ConfigError, DaemonError } from '../src/errors.ts'
-import { parseRange } from '../src/http/range.ts'
 import { tryParseCatalogLine } from '../src/sources/catalog/listing.ts'
 import { recordText } from './support/records.ts'
 
@@ -47,20 +46,6 @@ const JSON_TOKENS = [
 ]
 
 describeFuzz([
-  {
-    name: 'range-header',
-    seeds: ['bytes=0-9', 'bytes=-5', 'bytes=5-', 'bytes=0-1,4-5', 'items=1-2'],
-    dictionary: ['bytes=', '-', ',', ' ', '\t', '0', '99999999999999999999999', 'BYTES='],
-    maxBytes: 8_192,
-    run: (input) => {
-      const verdict = parseRange(decoder.decode(input), 100)
-      if (verdict.kind === 'part' && !(verdict.start >= 0 && verdict.start < verdict.end && verdict.end <= 100)) {
-        throw new Error(`not inside the blob: ${JSON.stringify(verdict)}`)
-      }
-      return verdict.kind
-    },
-    expected
-  },
   {
     name: 'json-body',
     seeds: ['{"ref":"svc:///a/b:q4_0"}', '{"paths":["/a"],"as":"a/b","x":[1,{"y":null}]}'],

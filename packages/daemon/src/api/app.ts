@@ -1,13 +1,18 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import { API_VERSIONS, MAX_BODY_BYTES, type RouteId } from '@svc/client/protocol'
+import {
+  BodyError,
+  createHttpServer,
+  endConnectionWith,
+  envelope,
+  readRequestBody,
+  type ServerOptions,
+  sendJson
+} from '@svc/internal-server'
 import type { Log } from '@svc/library/parts'
 import { DaemonError } from '../errors.ts'
-import { BodyError, readRequestBody } from '../http/body.ts'
-import { endConnectionWith } from '../http/connection.ts'
-import { envelope, sendJson } from '../http/envelope.ts'
-import { RouteTable } from '../http/route-table.ts'
-import { createHttpServer, type ServerOptions } from '../http/server.ts'
 import type { ApiRoute } from './route.ts'
+import { RouteTable } from './route-table.ts'
 import { toWireError, type WireError } from './wire-error.ts'
 
 export interface AppOptions extends ServerOptions {

@@ -1,4 +1,4 @@
-import { EXPOSITION_TYPE } from '../http/envelope.ts'
+import { EXPOSITION_TYPE } from '@svc/internal-server'
 import type { ApiRoute } from './route.ts'
 
 /** The path for `svcd metrics`. Not part of the API: both sides have the same version. */

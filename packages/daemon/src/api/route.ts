@@ -1,9 +1,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Route } from '@svc/client/protocol'
+import { JSON_TYPE, sendJson } from '@svc/internal-server'
 import type { Log } from '@svc/library/parts'
 import type { Static, TObject, TSchema } from 'typebox'
 import type { DeepReadonly } from '../deep-readonly.ts'
-import { JSON_TYPE, sendJson } from '../http/envelope.ts'
 import { readJsonBody } from './body.ts'
 import { readQuery } from './query.ts'
 

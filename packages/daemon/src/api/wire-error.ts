@@ -4,6 +4,7 @@ import { type ErrorCode, type ErrorEnvelope, errorStatus } from '@svc/client/pro
 import { HubError } from '@svc/hub'
 import { errnoName, isNoSpace } from '@svc/internal-files'
 import { unloadedCode } from '@svc/internal-http'
+import { envelope } from '@svc/internal-server'
 import { LibraryError, type LibraryErrorCode, UnreadableStateError } from '@svc/library/parts'
 import { ManifestError, type ManifestErrorCode } from '@svc/manifest'
 import { MetainfoError, type MetainfoErrorCode } from '@svc/metainfo'
@@ -13,7 +14,6 @@ import { SwarmV1Error, type SwarmV1ErrorCode } from '@svc/swarm-v1'
 import { ViewError, type ViewErrorCode } from '@svc/view/view-error'
 import { advised } from '../advice.ts'
 import { DaemonError } from '../errors.ts'
-import { envelope } from '../http/envelope.ts'
 
 /** An error in the form of a response or of a failed job. */
 export interface WireError {

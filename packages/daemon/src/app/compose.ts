@@ -2,6 +2,7 @@ import { type DiskBlobStore, type DiskStoreOptions, withLease } from '@svc/cas'
 import type { Job } from '@svc/client/protocol'
 import type { Clock } from '@svc/internal-clock'
 import { holdOffOnNetworkFileSystem, loadFilePort } from '@svc/internal-files'
+import { Listeners } from '@svc/internal-server'
 import {
   Copies,
   composeLibrary,
@@ -23,7 +24,6 @@ import { AnswerReader } from '../answers.ts'
 import { toWireError } from '../api/wire-error.ts'
 import type { DaemonConfig } from '../config/config.ts'
 import { ConfigError, StartError } from '../errors.ts'
-import { Listeners } from '../http/traffic.ts'
 import { AskedImports } from '../jobs/asked-imports.ts'
 import { ImportJobs } from '../jobs/import-jobs.ts'
 import { JobRegistry } from '../jobs/registry.ts'

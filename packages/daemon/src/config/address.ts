@@ -1,4 +1,4 @@
-import { addressReach, type PeerAddress, tryParseAddress, tryParseRange } from '@svc/internal-net'
+import { type PeerAddress, tryParseAddress, tryParseRange } from '@svc/internal-net'
 import { ConfigError, StartError } from '../errors.ts'
 
 /** `host:port`, IPv6 in brackets, port 0 to 65535; undefined for anything else. */
@@ -27,10 +27,6 @@ export async function listenAt<T>(text: string, key: string, listen: (address: P
     throw new StartError(`${key} = "${text}" cannot be used: ${(cause as Error).message}`, { cause })
   }
 }
-
-/** Whether only programs of this machine reach a listening address. */
-export const isLoopback = ({ host }: Pick<PeerAddress, 'host'>): boolean =>
-  host === 'localhost' || addressReach(host) === 'loopback'
 
 /** `[swarm] trusted`. @throws ConfigError naming the entry */
 export function configuredRanges(texts: readonly string[]): readonly string[] {

@@ -1,5 +1,5 @@
+import { SecretFile } from '@svc/internal-server'
 import { ConfigError } from '../errors.ts'
-import { SecretFile } from '../secret-file.ts'
 import type { MirrorConfig } from './config.ts'
 
 /** Secrets by the ID of their key. */
@@ -10,7 +10,9 @@ export const S3_KEYS = '[mirror] s3_keys'
 
 /** Undefined if clients need no key. */
 export const s3KeysOf = ({ s3Keys }: Pick<MirrorConfig, 's3Keys'>): SecretFile<S3Keys> | undefined =>
-  s3Keys === undefined ? undefined : new SecretFile(s3Keys, parseS3Keys)
+  s3Keys === undefined
+    ? undefined
+    : new SecretFile(s3Keys, parseS3Keys, (message, cause) => new ConfigError(message, { cause }))
 
 /** A file of lines `ID:SECRET`; empty lines and comments (`#`) are skipped. @throws ConfigError that quotes nothing of the file */
 function parseS3Keys(text: string): S3Keys {

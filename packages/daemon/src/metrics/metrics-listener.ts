@@ -1,7 +1,6 @@
 import type { Clock } from '@svc/internal-clock'
+import { EXPOSITION_TYPE, GuardedListener, type ListenerOptions, refuse, sendBytes } from '@svc/internal-server'
 import { listenAt } from '../config/address.ts'
-import { EXPOSITION_TYPE } from '../http/envelope.ts'
-import { GuardedListener, type ListenerOptions, refuse, sendBytes } from '../http/guarded-listener.ts'
 import { recently } from '../recently.ts'
 
 /** Requests within this time share one response: collecting takes time proportional to the store, and anyone may ask. */

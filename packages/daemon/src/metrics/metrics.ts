@@ -1,6 +1,6 @@
 import { readdir } from 'node:fs/promises'
 import { type Job, JobKindSchema, type Status } from '@svc/client/protocol'
-import type { Listeners } from '../http/traffic.ts'
+import type { Listeners } from '@svc/internal-server'
 import { EventLoop } from './event-loop.ts'
 import type { Metric, Sample } from './exposition.ts'
 

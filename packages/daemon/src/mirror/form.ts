@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import { jsonExcess } from '@svc/internal-http'
-import { BodyError, readRequestBody } from '../http/body.ts'
+import { BodyError, readRequestBody } from '@svc/internal-server'
 
 /** Enough for 1,000 long paths; the hub's clients request fewer. */
 const MAX_BODY_BYTES = 256 << 10

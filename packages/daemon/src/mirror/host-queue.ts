@@ -1,4 +1,4 @@
-import { HostShares } from '../http/host-shares.ts'
+import { HostShares } from '@svc/internal-server'
 import { HostUse } from './host-use.ts'
 
 interface QueuedTurn {

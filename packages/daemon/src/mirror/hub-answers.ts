@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http'
+import { refuse, sendBytes } from '@svc/internal-server'
 import type { OmissionReason } from '@svc/manifest'
-import { refuse, sendBytes } from '../http/guarded-listener.ts'
 import type { HubRevision } from './hub-revisions.ts'
 
 /** In hexadecimal digits. */

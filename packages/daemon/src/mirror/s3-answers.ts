@@ -1,6 +1,5 @@
 import type { OutgoingHttpHeaders, ServerResponse } from 'node:http'
-import type { ErrorCode } from '@svc/client/protocol'
-import { HARDENING } from '../http/guarded-listener.ts'
+import { HARDENING } from '@svc/internal-server'
 
 /** The one bucket (spec add.58). */
 export const BUCKET = 'models'
@@ -31,7 +30,7 @@ const STATUS = {
 type S3Code = keyof typeof STATUS
 
 /** S3's codes for the refusals of listeners and mirrors. */
-const CODES: Readonly<Partial<Record<ErrorCode, S3Code>>> = {
+const CODES: Readonly<Partial<Record<string, S3Code>>> = {
   E_INTERNAL: 'InternalError',
   E_METHOD_NOT_ALLOWED: 'MethodNotAllowed',
   E_NO_SPACE: 'ServiceUnavailable',
@@ -67,7 +66,7 @@ export function refuseS3(
 export function refuseAsS3(
   response: ServerResponse,
   status: number,
-  code: ErrorCode,
+  code: string,
   message: string,
   headers: OutgoingHttpHeaders = {}
 ): void {

@@ -1,7 +1,7 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
+import { signatureOf } from '@svc/internal-server'
 import type { S3Keys } from '../config/s3-keys.ts'
-import { signatureOf } from '../sigv4.ts'
 import { S3Error } from './s3-answers.ts'
 
 /** How far a client's clock may be from ours. */

@@ -1,11 +1,8 @@
 import { open } from 'node:fs/promises'
 import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http'
 import type { BlobReader, DiskBlobStore } from '@svc/cas'
+import { type BufferPool, blobAnswer, refuse, sendBlob } from '@svc/internal-server'
 import { digestFromBytes } from '@svc/ref'
-import { sendBlob } from '../http/blob-response.ts'
-import type { BufferPool } from '../http/buffer-pool.ts'
-import { refuse } from '../http/guarded-listener.ts'
-import { blobAnswer } from '../http/range.ts'
 import type { WaitingClient } from './demand.ts'
 import type { ServedFile } from './served-files.ts'
 

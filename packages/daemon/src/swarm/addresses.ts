@@ -1,6 +1,5 @@
 import { type NetworkInterfaceInfo, networkInterfaces } from 'node:os'
-import { formatAddress, type PeerAddress } from '@svc/internal-net'
-import { isLoopback } from '../config/address.ts'
+import { formatAddress, isLoopback, type PeerAddress } from '@svc/internal-net'
 
 /** The addresses under which a listener on `host` can be reached; a wildcard stands for those of all interfaces. */
 function reachableHosts(host: string): string[] {

@@ -1,6 +1,7 @@
 import type { ImportBtBody, Job, ShareResult, SwarmStatus, TorrentStatus } from '@svc/client/protocol'
 import { HttpClient } from '@svc/internal-http'
 import { formatAddress, type PeerAddress, TokenBucket } from '@svc/internal-net'
+import type { Listeners } from '@svc/internal-server'
 import { TRANSFER_NICE } from '@svc/internal-workers'
 import {
   type CopyWitness,
@@ -18,7 +19,6 @@ import { configuredAddress } from '../config/address.ts'
 import type { SwarmConfig } from '../config/config.ts'
 import type { WebseedKeyConfig } from '../config/webseed.ts'
 import { DaemonError, StartError } from '../errors.ts'
-import type { Listeners } from '../http/traffic.ts'
 import { type EnsureJobDeps, startEnsure } from '../jobs/ensure-job.ts'
 import { waysIn } from './addresses.ts'
 import { ArtifactSwarm, type SwarmTotals } from './artifact-swarm.ts'

@@ -1,9 +1,8 @@
 import { type Clock, systemClock } from '@svc/internal-clock'
+import { type AccessKey, SecretFile, signGet } from '@svc/internal-server'
 import type { Environment } from '../config/config.ts'
 import type { WebseedKeyConfig } from '../config/webseed.ts'
 import { ConfigError } from '../errors.ts'
-import { SecretFile } from '../secret-file.ts'
-import { type AccessKey, signGet } from '../sigv4.ts'
 
 /**
  * Signs requests to the webseeds with a table `[webseed."https://…"]` (spec add.33), and to no other host, port, scheme
@@ -79,7 +78,8 @@ export class WebseedKeys {
   }
 
   #read(path: string, where: string): Promise<ReadonlyMap<string, AccessKey>> {
-    const file = this.#files.get(path) ?? new SecretFile(path, parseKeys)
+    const refusal = (message: string, cause?: unknown): Error => new ConfigError(message, { cause })
+    const file = this.#files.get(path) ?? new SecretFile(path, parseKeys, refusal)
     this.#files.set(path, file)
     return file.read(where)
   }

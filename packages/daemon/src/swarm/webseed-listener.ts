@@ -1,12 +1,18 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import {
+  BufferPool,
+  GuardedListener,
+  HARDENING,
+  type ListenerOptions,
+  refuse,
+  type SendBudget,
+  sendBlob,
+  sendBytes,
+  type Traffic
+} from '@svc/internal-server'
 import type { Library } from '@svc/library/parts'
 import type { ArtifactTorrent } from '@svc/manifest'
 import { encodePieceLayers, encodeTorrent, type PieceLayers, toHex } from '@svc/metainfo'
-import type { SendBudget } from '../http/blob-pump.ts'
-import { sendBlob } from '../http/blob-response.ts'
-import { BufferPool } from '../http/buffer-pool.ts'
-import { GuardedListener, HARDENING, type ListenerOptions, refuse, sendBytes } from '../http/guarded-listener.ts'
-import type { Traffic } from '../http/traffic.ts'
 
 /** The files that the listener serves of one artifact. */
 export interface ServedArtifact {

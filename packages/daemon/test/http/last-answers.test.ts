@@ -1,9 +1,10 @@
 // After an answer with `Connection: close` comes nothing (RFC 9112 §9.6).
+
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
+import { createHttpServer } from '@svc/internal-server'
 import { describe, expect, it } from 'vitest'
-import { createHttpServer } from '../../src/http/server.ts'
 import { sharedByFile, testDaemon } from '../support/daemon.ts'
 import { post, rawExchange, request, responsesOf } from '../support/raw.ts'
 

@@ -1,9 +1,10 @@
 // A daemon with an S3 mirror, and a client that signs.
+
 import { readFileSync } from 'node:fs'
 import { type IncomingHttpHeaders, request } from 'node:http'
 import { dirname } from 'node:path'
 import { systemClock } from '@svc/internal-clock'
-import { signatureOf, timeOf } from '../../src/sigv4.ts'
+import { signatureOf, timeOf } from '@svc/internal-server'
 
 export const KEY = { id: 'READER', secret: 'a-secret-of-many-characters' }
 

@@ -40,6 +40,10 @@ export function addressReach(ip: string): AddressReach {
   return range === 'unicast' ? 'public' : 'other'
 }
 
+/** Whether only programs of this machine reach a listening address. */
+export const isLoopback = ({ host }: Pick<PeerAddress, 'host'>): boolean =>
+  host === 'localhost' || addressReach(host) === 'loopback'
+
 /** The part of ipaddr.js's address that is used: types of packages that bundle it must not name it. */
 interface IPv6Address {
   readonly parts: readonly number[]

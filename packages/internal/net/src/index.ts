@@ -2,6 +2,7 @@ export {
   addressReach,
   formatAddress,
   formatCompact,
+  isLoopback,
   isPublicAddress,
   type PeerAddress,
   parseCompact,

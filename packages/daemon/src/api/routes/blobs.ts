@@ -1,11 +1,9 @@
 import { type BlobReader, CasError, type DiskBlobStore } from '@svc/cas'
 import { ROUTES } from '@svc/client/protocol'
+import { BufferPool, envelope, sendBlob, sendJson } from '@svc/internal-server'
 import type { Removals } from '@svc/library/parts'
 import { type Sha256Digest, tryParseTypedDigest } from '@svc/ref'
 import { DaemonError } from '../../errors.ts'
-import { sendBlob } from '../../http/blob-response.ts'
-import { BufferPool } from '../../http/buffer-pool.ts'
-import { envelope, sendJson } from '../../http/envelope.ts'
 import { defineByteRoute, defineRoute, type Exchange } from '../route.ts'
 
 /** The `Range` header is parsed in `http/range.ts`. */

@@ -5,7 +5,7 @@ import { Connections, endConnectionWith } from './connection.ts'
 import { shareConnections } from './connection-shares.ts'
 import { envelope, sendJson } from './envelope.ts'
 import type { Refusal } from './raw-refusal.ts'
-import type { Traffic } from './traffic.ts'
+import type { TrafficCounter } from './traffic.ts'
 
 // As an ES module, node:http evaluates all its lazy exports, among them a WebSocket client with its own fetch.
 const { createServer } = process.getBuiltinModule('node:http')
@@ -29,7 +29,7 @@ export interface ServerOptions {
   /** Hosts share the connections: while all are taken, the host with the most loses one to a host with fewer. */
   readonly isForStrangers?: boolean
   /** Counts requests and bytes. */
-  readonly traffic?: Traffic | undefined
+  readonly traffic?: Pick<TrafficCounter, 'watch'> | undefined
 }
 
 /**

@@ -16,8 +16,16 @@ export interface TrafficFigures {
   readonly refused: number
 }
 
+/** What a listener tells, and asks, about its requests. */
+export interface TrafficCounter {
+  /** Whether the program reached itself while it looked for other sources. */
+  isOfItself(request: IncomingMessage): boolean
+  /** Starts counting. A listener has one server. */
+  watch(server: Server, maxConnections: number): void
+}
+
 /** Counts the traffic of a listener, at the cost of one event per response. */
-export class Traffic {
+export class Traffic implements TrafficCounter {
   readonly #listener: string
   readonly #mark: string | undefined
   readonly #answers = new Map(['2', '4', '5'].map((digit) => [digit, 0]))
@@ -31,12 +39,10 @@ export class Traffic {
     this.#mark = mark
   }
 
-  /** Whether the daemon reached itself while it looked for other sources. */
   isOfItself({ headers }: IncomingMessage): boolean {
     return this.#mark !== undefined && headers['user-agent']?.includes(this.#mark) === true
   }
 
-  /** Starts counting. A listener has one server. */
   watch(server: Server, maxConnections: number): void {
     this.#maxConnections = maxConnections
     server.on('connection', (socket: Socket) => {
@@ -69,7 +75,7 @@ export class Traffic {
   }
 }
 
-/** The listeners of a daemon: for its metrics, and to recognize its own mirrors. */
+/** The listeners of a program: for its metrics, and to recognize its own mirrors. */
 export class Listeners {
   /** In the user agent of requests that none of them may answer; new at each start, so that it identifies no machine. */
   readonly mark = randomBytes(8).toString('hex')

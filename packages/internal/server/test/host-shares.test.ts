@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
-import { HostShares } from '../../src/http/host-shares.ts'
+import { HostShares } from '../src/host-shares.ts'
 
 it('one host may use all places, and gives up those beyond its share to a newcomer', () => {
   const shares = new HostShares<string>(4)

@@ -1,7 +1,6 @@
 import type { Duplex } from 'node:stream'
-import type { ErrorCode } from '@svc/client/protocol'
 import type { Clock } from '@svc/internal-clock'
-import { envelope, JSON_TYPE } from './envelope.ts'
+import { envelope, JSON_TYPE, type RefusalCode } from './envelope.ts'
 
 // As an ES module, node:http evaluates all its lazy exports, among them a WebSocket client with its own fetch.
 const { STATUS_CODES } = process.getBuiltinModule('node:http')
@@ -12,7 +11,7 @@ const LINGER_MS = 1_000
 /** A response from the listener itself, after which the connection ends. */
 export interface Refusal {
   readonly status: number
-  readonly code: ErrorCode
+  readonly code: RefusalCode
   readonly message: string
   readonly headers?: Readonly<Record<string, string>>
 }

@@ -3,10 +3,9 @@ import { once } from 'node:events'
 import type { IncomingMessage, OutgoingHttpHeaders, Server, ServerResponse } from 'node:http'
 import { type AddressInfo, isIP } from 'node:net'
 import { hostname } from 'node:os'
-import type { ErrorCode } from '@svc/client/protocol'
-import { envelope, sendJson } from './envelope.ts'
+import { envelope, type RefusalCode, sendJson } from './envelope.ts'
 import { createHttpServer } from './server.ts'
-import type { Traffic } from './traffic.ts'
+import type { TrafficCounter } from './traffic.ts'
 
 /** Sent with every response: a browser must not execute, frame or sniff content from such a port. */
 export const HARDENING: OutgoingHttpHeaders = {
@@ -42,7 +41,7 @@ export interface ListenerOptions {
   /** Further host names of this machine that are answered, in lower case, with any port or none. */
   readonly names?: readonly string[]
   /** Counts requests and bytes. */
-  readonly traffic?: Traffic | undefined
+  readonly traffic?: TrafficCounter | undefined
 }
 
 /**
@@ -113,7 +112,7 @@ export class GuardedListener {
 
   #refuses(request: IncomingMessage, response: ServerResponse): boolean {
     const { refuse: refuseHere = refuse } = this.#options
-    const no = (status: number, code: ErrorCode, message: string, headers?: OutgoingHttpHeaders): true => {
+    const no = (status: number, code: RefusalCode, message: string, headers?: OutgoingHttpHeaders): true => {
       refuseHere(response, status, code, message, headers)
       return true
     }
@@ -185,7 +184,7 @@ export function sendBytes(
 export const refuse = (
   response: ServerResponse,
   status: number,
-  code: ErrorCode,
+  code: string,
   message: string,
   headers: OutgoingHttpHeaders = {}
 ): void => sendJson(response, status, envelope(code, message), { ...HARDENING, ...headers })

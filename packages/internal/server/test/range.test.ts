@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { blobAnswer, parseRange } from '../../src/http/range.ts'
+import { blobAnswer, parseRange } from '../src/range.ts'
 
 interface Row {
   readonly name: string

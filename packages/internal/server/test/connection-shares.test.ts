@@ -4,8 +4,8 @@ import type { AddressInfo } from 'node:net'
 import { connect, type Socket } from 'node:net'
 import { canBeAnotherUser, startGreedyUser } from '@svc/testkit/greedy-user'
 import { expect, onTestFinished, test } from 'vitest'
-import { createHttpServer } from '../../src/http/server.ts'
-import { Traffic } from '../../src/http/traffic.ts'
+import { createHttpServer } from '../src/server.ts'
+import { Traffic } from '../src/traffic.ts'
 
 /** Only Linux answers on all of 127.0.0.0/8. */
 const onLinux = test.skipIf(process.platform !== 'linux')

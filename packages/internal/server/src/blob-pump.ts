@@ -3,7 +3,7 @@ import type { ServerResponse } from 'node:http'
 import type { Writable } from 'node:stream'
 import type { BlobReader } from '@svc/cas'
 import { type Clock, systemClock } from '@svc/internal-clock'
-import { loopBudget } from '@svc/internal-concurrency'
+import { loopBudget, processWide } from '@svc/internal-concurrency'
 import { QuickReads } from '@svc/internal-files'
 import type { TokenBucket } from '@svc/internal-net'
 import type { BufferPool } from './buffer-pool.ts'
@@ -21,7 +21,7 @@ const BUDGET_CHUNK_BYTES = 64 << 10
  * Bytes in the page cache are read on this thread, in chunks that stay in the CPU cache on their way to the socket:
  * measured, that costs a third less than through the thread pool. With a cold disk it stops, see `QuickReads`.
  */
-const quickReads = new QuickReads()
+const quickReads = processWide('blob-reads', () => new QuickReads())
 /** A little less than the send buffer of a Unix socket: the system takes such a chunk at once. */
 const QUICK_BYTES = 192 << 10
 

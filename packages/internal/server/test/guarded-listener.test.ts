@@ -1,7 +1,6 @@
 import { request } from 'node:http'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { GuardedListener, sendBytes } from '../../src/http/guarded-listener.ts'
-import { createLog } from '../../src/log.ts'
+import { GuardedListener, sendBytes } from '../src/guarded-listener.ts'
 
 let listener: GuardedListener
 beforeAll(async () => {
@@ -9,7 +8,7 @@ beforeAll(async () => {
     name: 'test',
     hasPages: true,
     address: { host: '127.0.0.1', port: 0 },
-    log: createLog('silent'),
+    log: { error: (_fields, message) => expect.fail(message) },
     answer: async (asked, response) => sendBytes(asked, response, Buffer.from('x'), {})
   })
 })

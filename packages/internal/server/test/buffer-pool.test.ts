@@ -1,16 +1,17 @@
+import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import { connect, type Socket } from 'node:net'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { BlobReader } from '@svc/cas'
 import { digestFromBytes } from '@svc/ref'
 import { until } from '@svc/testkit/until'
 import { expect, onTestFinished, test } from 'vitest'
-import { sendBlob } from '../../src/http/blob-response.ts'
-import { BufferPool } from '../../src/http/buffer-pool.ts'
-import { temporaryFolder } from '../support/daemon.ts'
-import { gguf, writeFiles } from '../support/models.ts'
+import { sendBlob } from '../src/blob-response.ts'
+import { BufferPool } from '../src/buffer-pool.ts'
 
 const CHUNK_BYTES = 256 << 10
 
@@ -53,9 +54,11 @@ const readerOf = (file: FileHandle, sizeBytes: number): BlobReader => ({
 })
 
 test('each buffer is returned once, even if clients disconnect; other clients get the right bytes', async () => {
-  const folder = temporaryFolder()
-  const content = gguf(6 << 20, 3)
-  const path = join(writeFiles(join(folder, 'm'), { 'm.gguf': content }), 'm.gguf')
+  const folder = mkdtempSync(join(tmpdir(), 'svc-server-'))
+  onTestFinished(() => rmSync(folder, { recursive: true }))
+  const content = randomBytes(6 << 20)
+  const path = join(folder, 'm.gguf')
+  writeFileSync(path, content)
   const pool = new CountingPool(CHUNK_BYTES)
   let begun = 0
   const server = createServer((request, response) => {

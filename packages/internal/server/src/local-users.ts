@@ -3,6 +3,7 @@ import { isIPv6, type Socket } from 'node:net'
 import { endianness } from 'node:os'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Clock } from '@svc/internal-clock'
+import { processWide } from '@svc/internal-concurrency'
 import { addressReach, parseIPv6, plainAddress } from '@svc/internal-net'
 
 /** Linux lists all connections here, with their users, for everybody. */
@@ -43,21 +44,25 @@ export function clientEnd({ remoteAddress = '', remotePort = 0, localPort = 0 }:
  * absent; so are all where the system does not tell. All who ask share a look at the tables.
  */
 export function usersOf(ends: readonly string[], clock: Clock): Promise<ReadonlyMap<string, string>> {
-  for (const end of ends) wanted.add(end)
-  next ??= look(clock)
-  return next
+  for (const end of ends) looks.wanted.add(end)
+  looks.next ??= look(clock)
+  return looks.next
 }
 
-let wanted = new Set<string>()
-/** The look that has not begun. */
-let next: Promise<ReadonlyMap<string, string>> | undefined
-let pause: Promise<void> | undefined
+interface Looks {
+  wanted: Set<string>
+  /** The look that has not begun. */
+  next?: Promise<ReadonlyMap<string, string>> | undefined
+  pause?: Promise<void>
+}
+
+const looks = processWide('local-users', (): Looks => ({ wanted: new Set() }))
 
 async function look(clock: Clock): Promise<ReadonlyMap<string, string>> {
-  await pause
-  const ends = wanted
-  next = undefined
-  wanted = new Set()
+  await looks.pause
+  const ends = looks.wanted
+  looks.next = undefined
+  looks.wanted = new Set()
   const users = new Map<string, string>()
   const servers = new Set(Array.from(ends, (end) => end.slice(end.lastIndexOf(':'))))
   // what a client's line has: the server's port, then a state in which its process can still hold the connection
@@ -74,7 +79,7 @@ async function look(clock: Clock): Promise<ReadonlyMap<string, string>> {
     begunMs = clock.monotonic()
   }
   spentMs += clock.monotonic() - begunMs
-  pause = clock.sleep(Math.max(MIN_PAUSE_MS, PAUSE_FACTOR * spentMs))
+  looks.pause = clock.sleep(Math.max(MIN_PAUSE_MS, PAUSE_FACTOR * spentMs))
   return users
 }
 
