@@ -4,7 +4,7 @@ import { isTag, parseTag, QUANT_WORDS } from '../src/index.ts'
 import { isPlainQuant } from '../src/quant.ts'
 import { errorOf, quant, tag } from './arbitraries.ts'
 
-// a qualified quant, such as `f7.a`, may be a tag: a selector has its tag before a "+".
+// A qualified quant, such as `f7.a`, may be a tag: a selector has its tag before a "+".
 test('no tag is a quant without a qualifier, ignoring case', () => {
   fc.assert(
     fc.property(tag, (text) => {
