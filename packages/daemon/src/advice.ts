@@ -1,4 +1,6 @@
 import type { Advice, AdvicePlain, LibraryError } from '@svc/library/parts'
+import type { PinnedCopy } from './swarm/pinned-request.ts'
+import type { SharedNote } from './swarm/share.ts'
 
 /** With which commands and keys that is done here, as the end of the error's sentence. */
 const PLAIN: Readonly<Record<AdvicePlain, string>> = {
@@ -34,3 +36,24 @@ function sentenceOf(advice: Advice): string {
 /** The message of a library's error for people who have `svc`, `svcd` and the API. */
 export const advised = ({ message, advice }: Pick<LibraryError, 'message' | 'advice'>): string =>
   advice === undefined ? message : message + sentenceOf(advice)
+
+/** The command that imports an artifact, with its companions, on another machine. */
+export function howToFetch({ magnet, pin, companions, as }: PinnedCopy): string {
+  const second = companions === undefined ? '' : ` --companions ${companions.digest}@${companions.infohash}`
+  const named = as === undefined ? '' : ` --as ${as}`
+  return `svc import bt '${magnet}' --pin ${pin}${second}${named}`
+}
+
+const SHARED: Readonly<Record<SharedNote, string>> = {
+  'no-network': 'this machine has no address that others can reach: it is not in a network',
+  'loopback-only':
+    'this daemon listens on this machine only; set [swarm] peer_addr = "0.0.0.0:0" (or webseed_addr) in the configuration, and start it again',
+  'being-verified': 'it is being verified after the start, and is announced when that is done',
+  'not-announced-yet':
+    'it is not announced yet: svc share announces it now, the next start of the daemon does too, and [swarm] seed_on_import = true announces every import',
+  incomplete: 'it is not complete here; svc pull fetches the rest'
+}
+
+/** Why an artifact is not announced, or what limits who can reach it. */
+export const sharedNote = (heldBack: string | undefined, note: SharedNote | undefined): string | undefined =>
+  heldBack ?? (note && SHARED[note])

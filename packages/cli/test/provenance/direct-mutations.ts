@@ -231,9 +231,9 @@ export const DIRECT: readonly Mutation[] = [
   ...of('daemon/src/swarm/seeding.ts', [
     {
       what: 'a model that may not leave is held back from the swarm',
-      find: `    const reason = heldBackReason(state, config)
+      find: `    const reason = heldBackReason(state, settings)
     if (reason !== undefined) {`,
-      replace: `    const reason = heldBackReason(state, config)
+      replace: `    const reason = heldBackReason(state, settings)
     if (reason !== undefined && Date.now() < 0) {`,
       caughtBy: { file: `${TESTS}/swarm/seeding.test.ts`, name: 'a model that needed a token is withheld' }
     },
@@ -253,7 +253,7 @@ export const DIRECT: readonly Mutation[] = [
   ...of('daemon/src/swarm/fetches.ts', [
     {
       what: 'a fetch of a withheld model does not announce',
-      find: `quiet: !verdictOf(state, 'swarm', config).given`,
+      find: `quiet: !verdictOf(state, 'swarm', settings).given`,
       replace: `quiet: false`,
       caughtBy: { file: `${TESTS}/swarm/private.test.ts`, name: 'held-back model' }
     }
@@ -261,7 +261,7 @@ export const DIRECT: readonly Mutation[] = [
   ...of('daemon/src/swarm/pinned-imports.ts', [
     {
       what: 'a private import without its manifest does not announce',
-      find: `isWithheld: (artifact) => !verdictOf(artifact, 'swarm', config).given`,
+      find: `isWithheld: (artifact) => !verdictOf(artifact, 'swarm', settings).given`,
       replace: `isWithheld: () => false`,
       caughtBy: { file: `${TESTS}/swarm/private.test.ts`, name: 'is not announced while it looks' }
     }

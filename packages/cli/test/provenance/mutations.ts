@@ -70,13 +70,15 @@ const DOORS = [
       this.#heldBack`
     }
   ]),
-  ...of('daemon/src/swarm/swarm-client.ts', [
+  ...of('daemon/src/swarm/seeding.ts', [
     {
       what: 'a pinned import of a seed may take it out of the swarm',
       caughtBy: { file: `${TESTS}/swarm/private.test.ts`, name: 'a pinned import makes it private' },
-      find: `seeding === true) return this.#seeding.withdraw(manifestDigest)`,
+      find: `seeding === true) return this.withdraw(manifestDigest)`,
       replace: `seeding === true) return`
-    },
+    }
+  ]),
+  ...of('daemon/src/swarm/swarm-client.ts', [
     {
       what: 'any other import of a seed may take it out of the swarm',
       caughtBy: { file: `${TESTS}/swarm/seeding.test.ts`, name: 'leaves at once when another import' },

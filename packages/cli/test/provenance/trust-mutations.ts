@@ -93,10 +93,10 @@ export const TRUST: readonly Mutation[] = [
       caughtBy: PINNED('refused, and nothing of it')
     }
   ]),
-  ...of('daemon/src/swarm/import-bt.ts', [
+  ...of('daemon/src/swarm/pinned-import.ts', [
     {
       what: 'trust: a pinned import asks for the rule',
-      find: `const rule = ruleFor(trust, repo, torrent.manifest.document)`,
+      find: `const rule = ruleFor(this.#deps.trust, this.#request.repo, source.torrent.manifest.document)`,
       replace: `const rule = undefined as TrustRule | undefined`,
       caughtBy: PINNED('refused, and nothing of it')
     },
@@ -108,7 +108,7 @@ export const TRUST: readonly Mutation[] = [
     },
     {
       what: 'trust: a pinned import is checked before it is visible',
-      find: `await checkBrought(rule, torrent.manifest.document, brought, this.#deps, this.#job)`,
+      find: `await checkBrought(rule, torrent.manifest.document, brought, this.#deps, this.#work)`,
       replace: ``,
       caughtBy: PINNED('refused, and nothing of it')
     }

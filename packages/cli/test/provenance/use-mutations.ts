@@ -238,7 +238,7 @@ const MIRRORS = [
     [
       testOf(`${DAEMON}/swarm/companions-withheld.test.ts`, 'has just become withheld'),
       'companions of a model that is held back are not announced',
-      '?.seeding !== true || heldBackReason(standing, config) !== undefined)',
+      '?.seeding !== true || heldBackReason(standing, settings) !== undefined)',
       '?.seeding !== true)'
     ]
   ]),
@@ -361,15 +361,15 @@ const SWARM = [
     [
       PRIVATE('a model made private while it is fetched'),
       'a fetch uploads nothing of a model that is held back',
-      'upload: heldBackReason(state, config) === undefined,',
+      'upload: heldBackReason(state, settings) === undefined,',
       'upload: true,'
     ]
   ]),
-  ...of('daemon/src/swarm/import-bt.ts', [
+  ...of('daemon/src/swarm/pinned-torrent.ts', [
     [
       PRIVATE('is not announced while it looks'),
       'a private import looks for its manifest without announcing',
-      'isWithheld({ provenance: this.#provenance }) || (before !== undefined',
+      'isWithheld({ provenance: provenance() }) || (before !== undefined',
       '(before !== undefined'
     ],
     [
@@ -377,7 +377,9 @@ const SWARM = [
       'an import of a withheld model looks for its manifest without announcing',
       ' || (before !== undefined && isWithheld(before))',
       ''
-    ],
+    ]
+  ]),
+  ...of('daemon/src/swarm/pinned-record.ts', [
     [
       PRIVATE('a seeded model leaves the swarm'),
       'a pinned import is private if the request says so',
@@ -387,7 +389,7 @@ const SWARM = [
     [
       testOf(`${DAEMON}/swarm/webseed-keys.test.ts`, 'a manifest that came with a key'),
       'documents fetched with a webseed key are held back',
-      'const facts: Provenance = this.#documents.isSigned',
+      'const facts: Provenance = this.#webseeds.isSigned',
       'const facts: Provenance = Date.now() < 0'
     ],
     [
@@ -397,7 +399,7 @@ const SWARM = [
       'const notice = undefined as string | undefined'
     ]
   ]),
-  ...of('daemon/src/swarm/pinned-manifest.ts', [
+  ...of('daemon/src/swarm/webseed-documents.ts', [
     [
       ROADS('that says'),
       'a webseed’s header marks its model as withheld',
@@ -421,14 +423,14 @@ const SWARM = [
     [
       PRIVATE('a seeded model leaves the swarm'),
       'a model that an import withholds leaves the swarm',
-      'const reason = state && heldBackReason(state, config)',
+      'const reason = state && heldBackReason(state, settings)',
       'const reason = undefined as string | undefined'
     ],
     [
       SEEDING('made private while it joins'),
       'a join asks the rule again',
-      'return heldBackReason(standing, config) === undefined && (await needed.isGiven(manifestDigest))',
-      'return config !== undefined && (await needed.isGiven(manifestDigest))'
+      'return heldBackReason(standing, settings) === undefined && (await needed.isGiven(manifestDigest))',
+      'return settings !== undefined && (await needed.isGiven(manifestDigest))'
     ]
   ]),
   ...of('daemon/src/swarm/signed-requests.ts', [
@@ -438,7 +440,7 @@ const SWARM = [
     [
       testOf(`${DAEMON}/swarm/from-peers.slow.ts`, 'POST /v1/share announces'),
       '`share` says why something is held back',
-      'const heldBack = heldBackReason(standing, config)',
+      'const heldBack = heldBackReason(standing, settings)',
       'const heldBack = undefined as string | undefined'
     ]
   ])

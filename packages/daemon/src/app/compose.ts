@@ -33,6 +33,7 @@ import { OciImports } from '../sources/oci/oci-imports.ts'
 import { StandingViews } from '../standing/standing-views.ts'
 import { openStore } from '../store-opening.ts'
 import { SharingChoices } from '../swarm/sharing-choices.ts'
+import { SwarmJobs } from '../swarm/swarm-jobs.ts'
 import type { NetworkFactories } from './networks.ts'
 
 /**
@@ -125,7 +126,12 @@ export async function composeServices(context: DaemonContext, factories: Network
   try {
     const networks = await composeNetworks(context, factories)
     if (networks.hub !== undefined) mirrors?.attach(networks.hub.upstream)
-    if (networks.swarm !== undefined) mirrors?.attachSwarm(networks.swarm)
+    const { swarm, swarmJobs } = networks
+    if (swarm !== undefined)
+      mirrors?.attachSwarm({
+        fetchRest: (manifest) => swarmJobs!.fetchRest(manifest),
+        reading: (...reading) => swarm.reading(...reading)
+      })
     return { ...networks, mirrors }
   } catch (error) {
     await mirrors?.close()
@@ -172,7 +178,8 @@ async function composeNetworks(context: DaemonContext, factories: NetworkFactori
   const local = new LocalImports({ ...context, confirmPublic: hub?.confirmPublic })
   const oci = new OciImports(context, () => local.seedLocal)
   const sharing = new SharingChoices({ ...context, swarm, catalog })
-  return { local, swarm, hub, catalog, oci, removals, filler, evictions, onWithheld, sharing }
+  const swarmJobs = swarm && new SwarmJobs({ ...context, swarm })
+  return { local, swarm, swarmJobs, hub, catalog, oci, removals, filler, evictions, onWithheld, sharing }
 }
 
 /** Closes everything; the root's lock is released last. */

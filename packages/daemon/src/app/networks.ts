@@ -1,20 +1,21 @@
 import { Catalog, type CatalogDeps } from '../sources/catalog/catalog.ts'
 import { createHubImports, type HubDeps, type HubImports } from '../sources/hub/hub-imports.ts'
-import { SwarmClient, type SwarmClientDeps } from '../swarm/swarm-client.ts'
+import type { SwarmClient } from '../swarm/swarm-client.ts'
+import { type ConfiguredSwarmDeps, openSwarm } from './open-swarm.ts'
 
 /** What the daemon uses of the swarm client. */
 type SwarmNetwork = Pick<SwarmClient, keyof SwarmClient>
 
 /** Creates the objects that contact other machines. Requests to an absent one get the refusal in docs/errors.md. */
 export interface NetworkFactories {
-  readonly swarm?: (deps: SwarmClientDeps) => SwarmNetwork | Promise<SwarmNetwork>
+  readonly swarm?: (deps: ConfiguredSwarmDeps) => SwarmNetwork | Promise<SwarmNetwork>
   readonly hub?: (deps: HubDeps) => HubImports | Promise<HubImports>
   readonly catalog?: (deps: CatalogDeps) => Catalog | Promise<Catalog>
 }
 
 /** The networks of this build. */
 export const BUILTIN_NETWORKS: NetworkFactories = {
-  swarm: (deps) => SwarmClient.open(deps),
+  swarm: (deps) => openSwarm(deps),
   hub: (deps) => createHubImports(deps),
   catalog: (deps) => new Catalog(deps)
 }

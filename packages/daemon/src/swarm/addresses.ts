@@ -17,10 +17,10 @@ export interface WaysIn {
   readonly peers: readonly string[]
   /** Base addresses. */
   readonly webseeds: readonly string[]
-  readonly note?: string
+  readonly note?: 'no-network' | 'loopback-only'
 }
 
-/** `peer` and `webseed` are this daemon's listeners. A loopback address is listed only if there is no other. */
+/** `peer` and `webseed` are this node's listeners. A loopback address is listed only if there is no other. */
 export function waysIn(peer: PeerAddress | undefined, webseed: PeerAddress | undefined): WaysIn {
   const hostsOf = (listener: PeerAddress | undefined): PeerAddress[] =>
     listener === undefined ? [] : reachableHosts(listener.host).map((host) => ({ host, port: listener.port }))
@@ -32,11 +32,7 @@ export function waysIn(peer: PeerAddress | undefined, webseed: PeerAddress | und
   return {
     peers: told(peers),
     webseeds: told(webseeds).map((address) => `http://${address}/`),
-    ...(open.length === 0 && {
-      note: isWildcard
-        ? 'this machine has no address that others can reach: it is not in a network'
-        : 'this daemon listens on this machine only; set [swarm] peer_addr = "0.0.0.0:0" (or webseed_addr) in the configuration, and start it again'
-    })
+    ...(open.length === 0 && { note: isWildcard ? 'no-network' : 'loopback-only' })
   }
 }
 

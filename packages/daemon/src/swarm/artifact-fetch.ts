@@ -5,7 +5,6 @@ import type { ArtifactTorrent } from '@svc/manifest'
 import type { PieceLayers } from '@svc/metainfo'
 import type { Sha256Digest } from '@svc/ref'
 import type { TorrentProgress } from '@svc/swarm'
-import { DaemonError } from '../errors.ts'
 import type { ArtifactSwarm } from './artifact-swarm.ts'
 import { type FetchTimeouts, followFetch } from './followed-fetch.ts'
 
@@ -42,7 +41,7 @@ const MAX_WARNINGS = 50
 
 /**
  * Fetches the blobs that the store lacks: resolves when all are durable and have the right SHA-256. Verified bytes are
- * kept after a failure. @returns warnings that name unusable sources. @throws DaemonError `E_SOURCE_UNAVAILABLE`;
+ * kept after a failure. @returns warnings that name unusable sources. @throws LibraryError `E_SOURCE_UNAVAILABLE`;
  * `E_NOT_IMPORTABLE` (every source sent bad data, or the manifest contradicts itself); `E_NO_SPACE`; the signal's
  * reason
  */
@@ -91,10 +90,13 @@ export async function fetchArtifact(
       {
         torrent: handle,
         done: Promise.race([handle.completed(), wrong.promise]),
-        failure: toDaemonError,
+        failure: asLibraryError,
         onProgress(now) {
           if (artifacts.joined.get(torrent.manifestDigest) !== joined)
-            throw new DaemonError('E_SOURCE_UNAVAILABLE', 'the artifact left its swarm while it was fetched; try again')
+            throw new LibraryError(
+              'E_SOURCE_UNAVAILABLE',
+              'the artifact left its swarm while it was fetched; try again'
+            )
           report(now)
         },
         gaveUp: (why, { peers, webseeds }) => gaveUp(why, context, warnings, lied && peers + webseeds === 0)
@@ -110,8 +112,8 @@ export async function fetchArtifact(
   }
 }
 
-const wrongAtTheSource = (path: string): DaemonError =>
-  new DaemonError(
+const wrongAtTheSource = (path: string): LibraryError =>
+  new LibraryError(
     'E_NOT_IMPORTABLE',
     `"${path}" has the merkle root of the manifest but another SHA-256: no source can have these bytes`
   )
@@ -122,28 +124,28 @@ function gaveUp(
   { fillTimeoutMs }: ArtifactFetchContext,
   warnings: ReadonlySet<string>,
   liesOnly: boolean
-): DaemonError {
+): LibraryError {
   const what =
     why === 'silent'
       ? `no source sent a byte for ${Math.round(fillTimeoutMs / 1000)} s`
       : 'no source is left, and neither a tracker nor the DHT can name another one'
   const reasons = [...warnings].slice(-5)
-  return new DaemonError(
+  return new LibraryError(
     liesOnly ? 'E_NOT_IMPORTABLE' : 'E_SOURCE_UNAVAILABLE',
     `${what}${reasons.length > 0 ? ` (${reasons.join('; ')})` : ''}; verified bytes are kept; try again when a source is available`
   )
 }
 
-function toDaemonError(error: Error): Error {
+function asLibraryError(error: Error): Error {
   let errno = ''
   for (let cause: unknown = error; cause instanceof Error; cause = cause.cause) {
     const { code } = cause as NodeJS.ErrnoException
     if (code !== undefined && /^E[A-Z0-9]{2,20}$/.test(code)) errno = ` (${code})`
     if (cause instanceof LibraryError || cause instanceof CasError) return cause
     if (isNoSpace(cause))
-      return new DaemonError('E_NO_SPACE', `no space left on the store's file system (${errnoName(cause)})`, {
+      return new LibraryError('E_NO_SPACE', `no space left on the store's file system (${errnoName(cause)})`, {
         cause: error
       })
   }
-  return new DaemonError('E_INTERNAL', `the torrent failed: ${error.message}${errno}`, { cause: error })
+  return new LibraryError('E_IO', `the torrent failed: ${error.message}${errno}`, { cause: error })
 }

@@ -1,10 +1,17 @@
 import { CasError, type DiskBlobStore, type PartialBlob } from '@svc/cas'
-import { type Arrivals, LEAVES, type LeafLayers, noSpace, type OpenBlobs, pinKey } from '@svc/library/parts'
+import {
+  type Arrivals,
+  LEAVES,
+  type LeafLayers,
+  LibraryError,
+  noSpace,
+  type OpenBlobs,
+  pinKey
+} from '@svc/library/parts'
 import type { ArtifactFile, ArtifactTorrent } from '@svc/manifest'
 import { BLOCK_BYTES, blockCount, HASH_BYTES, type LayoutFile, type TorrentLayout } from '@svc/metainfo'
 import { digestFromBytes, type Sha256Digest } from '@svc/ref'
 import type { FileState, FileWriter, TorrentStorage } from '@svc/swarm'
-import { DaemonError } from '../errors.ts'
 
 export interface ArtifactStorageOptions {
   readonly store: DiskBlobStore
@@ -218,7 +225,7 @@ export class ArtifactStorage implements TorrentStorage {
     await this.#requireSpace()
   }
 
-  /** @throws DaemonError `E_NO_SPACE`: before the first byte, as the sizes are known. */
+  /** @throws LibraryError `E_NO_SPACE`: before the first byte, as the sizes are known. */
   async #requireSpace(): Promise<void> {
     let needed = 0
     for (const { file, partial } of this.#fetching.values()) {
@@ -261,7 +268,7 @@ export class ArtifactStorage implements TorrentStorage {
 
 /**
  * A stranger's manifest may name the digest of bytes that are here, and the merkle root of others: nobody can give that
- * file. @throws DaemonError `E_NOT_IMPORTABLE`
+ * file. @throws LibraryError `E_NOT_IMPORTABLE`
  */
 export async function requireRoot(
   { path, digest, length: sizeBytes, piecesRoot }: ArtifactFile,
@@ -269,7 +276,7 @@ export async function requireRoot(
   signal: AbortSignal
 ): Promise<void> {
   if (piecesRoot === undefined || (await leafLayers.hasRoot({ digest, sizeBytes }, piecesRoot, signal))) return
-  throw new DaemonError(
+  throw new LibraryError(
     'E_NOT_IMPORTABLE',
     `"${path}" has the SHA-256 of the manifest but another merkle root: no source can have these bytes`
   )

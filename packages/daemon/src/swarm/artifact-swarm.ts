@@ -1,9 +1,8 @@
-import { type Library, OpenBlobs, type SwarmHints } from '@svc/library/parts'
+import { type Library, LibraryError, OpenBlobs, type SwarmHints } from '@svc/library/parts'
 import type { ArtifactTorrent } from '@svc/manifest'
 import type { PieceLayers } from '@svc/metainfo'
 import type { Sha256Digest } from '@svc/ref'
 import type { Swarm, SwarmTorrent, TorrentWarning } from '@svc/swarm'
-import { DaemonError } from '../errors.ts'
 import { ArtifactStorage, type ArtifactStorageOptions } from './artifact-storage.ts'
 import { type FetchedBlob, Readings } from './readings.ts'
 import type { WebseedListener } from './webseed-listener.ts'
@@ -193,7 +192,7 @@ export class ArtifactSwarm {
     this.#past.uploadedBytes += uploadedBytes
     this.#entries.delete(manifestDigest)
     this.#deps.webseed()?.withdraw(entry.torrent)
-    entry.over.abort(new DaemonError('E_ABORTED', 'the artifact left its swarm'))
+    entry.over.abort(new LibraryError('E_ABORTED', 'the artifact left its swarm'))
     await entry.handle.remove().catch((error: unknown) => {
       this.#deps.log.warn({ err: error, torrent: entry.torrent.name }, 'a fetch cannot be recorded')
     })

@@ -26,7 +26,7 @@ export class ArtifactTorrents {
     this.#deps = deps
   }
 
-  /** Undefined when the manifest is not in the store. @throws DaemonError `E_CORRUPTION` */
+  /** Undefined when the manifest is not in the store. @throws LibraryError `E_CORRUPTION` */
   async of(manifestDigest: Sha256Digest): Promise<ArtifactTorrent | undefined> {
     // through the documents, which verify each read
     const manifest = await this.#deps.documents.sealedManifest(manifestDigest)
@@ -41,7 +41,7 @@ export class ArtifactTorrents {
 
   /**
    * Companions as a torrent (spec doc.22). Hashes them all, which are small, and makes their document a blob.
-   * @returns undefined where one is missing. @throws DaemonError `E_CORRUPTION` for a damaged one
+   * @returns undefined where one is missing. @throws LibraryError `E_CORRUPTION` for a damaged one
    */
   async ofCompanions(given: Sealed<Companions>, signal: AbortSignal): Promise<ArtifactTorrent | undefined> {
     const roots = new Map<Sha256Digest, Uint8Array | undefined>()
@@ -56,7 +56,7 @@ export class ArtifactTorrents {
   }
 
   /**
-   * The verified piece layers of a complete artifact, from its record or the blobs' leaf layers. @throws DaemonError
+   * The verified piece layers of a complete artifact, from its record or the blobs' leaf layers. @throws LibraryError
    * `E_CORRUPTION` when the blobs do not have the manifest's roots
    */
   async layersOf(

@@ -2,9 +2,9 @@ import { KeyedLock } from '@svc/internal-concurrency'
 import { type ArtifactState, heldBackReason, type Library } from '@svc/library/parts'
 import type { ArtifactTorrent } from '@svc/manifest'
 import type { Sha256Digest } from '@svc/ref'
-import type { SwarmConfig } from '../config/config.ts'
 import type { ArtifactSwarm } from './artifact-swarm.ts'
 import type { ArtifactTorrents } from './artifact-torrents.ts'
+import type { SwarmSettings } from './settings.ts'
 
 export interface CompanionsSwarmDeps extends Pick<Library, 'artifacts' | 'log'> {
   readonly torrents: Pick<ArtifactTorrents, 'givenCompanions' | 'ofCompanions' | 'layersOf'>
@@ -14,7 +14,7 @@ export interface CompanionsSwarmDeps extends Pick<Library, 'artifacts' | 'log'> 
   readonly beside: ArtifactSwarm
   /** They are being fetched: {@link CompanionsSwarm.fetched} follows. */
   readonly isFetching: (digest: Sha256Digest) => boolean
-  readonly config: Pick<SwarmConfig, 'seed' | 'seedRestricted'>
+  readonly settings: Pick<SwarmSettings, 'seed' | 'seedRestricted'>
 }
 
 /**
@@ -73,9 +73,9 @@ export class CompanionsSwarm {
 
   /** Undefined for an artifact that is not seeded, or must leave the swarm but has not yet. */
   async #seeded(manifestDigest: Sha256Digest): Promise<ArtifactState | undefined> {
-    const { artifacts, swarm, config } = this.#deps
+    const { artifacts, swarm, settings } = this.#deps
     const standing = await artifacts.standing(manifestDigest)
-    if (swarm.joined.get(manifestDigest)?.seeding !== true || heldBackReason(standing, config) !== undefined)
+    if (swarm.joined.get(manifestDigest)?.seeding !== true || heldBackReason(standing, settings) !== undefined)
       return undefined
     return standing === 'damaged' ? undefined : standing
   }

@@ -1,10 +1,10 @@
 import { KeyedLock } from '@svc/internal-concurrency'
 import { heldBackReason, type Library, pinKey, type SwarmHints, verdictOf } from '@svc/library/parts'
 import type { Sha256Digest } from '@svc/ref'
-import type { SwarmConfig } from '../config/config.ts'
 import { type ArtifactFetchContext, type FetchRequest, fetchArtifact } from './artifact-fetch.ts'
 import { requireRoot } from './artifact-storage.ts'
 import type { ArtifactSwarm } from './artifact-swarm.ts'
+import type { SwarmSettings } from './settings.ts'
 import { isWhole } from './space.ts'
 
 /** A fetch without any source, and without a way to find one, fails after this time. */
@@ -12,7 +12,7 @@ const LONELY_TIMEOUT_MS = 15_000
 
 export interface FetchesDeps extends Pick<Library, 'store' | 'leafLayers' | 'artifacts' | 'holdings' | 'clock'> {
   readonly swarm: ArtifactSwarm
-  readonly config: SwarmConfig
+  readonly settings: SwarmSettings
 }
 
 /** How a fetch is visible to others. */
@@ -81,7 +81,7 @@ export class Fetches {
     return true
   }
 
-  /** After a change of provenance or configuration. Resolves when a running fetch has left the swarm. */
+  /** After a change of provenance or settings. Resolves when a running fetch has left the swarm. */
   async changed(manifestDigest: Sha256Digest): Promise<void> {
     const round = this.#underWay.get(manifestDigest)
     if (round === undefined) return
@@ -102,7 +102,7 @@ export class Fetches {
     signal: AbortSignal,
     onProgress: ArtifactFetchContext['onProgress']
   ): Promise<readonly string[]> {
-    const { clock, swarm, config } = this.#deps
+    const { clock, swarm, settings } = this.#deps
     const { manifestDigest } = request.torrent
     let before = { blobsDone: 0, bytesDone: 0 }
     for (;;) {
@@ -127,8 +127,8 @@ export class Fetches {
               onProgress({ ...now, ...done })
             },
             clock,
-            fillTimeoutMs: config.fillTimeoutMs,
-            lonelyTimeoutMs: lonelyTimeoutMs(config, { ...round.exposure, hints: request.hints })
+            fillTimeoutMs: settings.fillTimeoutMs,
+            lonelyTimeoutMs: lonelyTimeoutMs(settings, { ...round.exposure, hints: request.hints })
           }
         )
       } catch (error) {
@@ -143,18 +143,18 @@ export class Fetches {
   }
 
   async #exposure(manifestDigest: Sha256Digest): Promise<Required<Exposure>> {
-    const { artifacts, config } = this.#deps
+    const { artifacts, settings } = this.#deps
     const state = await artifacts.standing(manifestDigest)
     return {
-      upload: heldBackReason(state, config) === undefined,
-      quiet: !verdictOf(state, 'swarm', config).given
+      upload: heldBackReason(state, settings) === undefined,
+      quiet: !verdictOf(state, 'swarm', settings).given
     }
   }
 }
 
 /** How long a fetch waits without any source; undefined if a tracker or the DHT may still find one. */
 export function lonelyTimeoutMs(
-  { dht, trackers, fillTimeoutMs }: SwarmConfig,
+  { dht, trackers, fillTimeoutMs }: SwarmSettings,
   { quiet = false, hints }: { readonly quiet?: boolean; readonly hints: Pick<SwarmHints, 'trackers'> }
 ): number | undefined {
   const canBeTold = !quiet && (dht || hints.trackers.length > 0 || trackers.length > 0)

@@ -5,7 +5,10 @@ import type { ArtifactTorrent, Manifest } from '@svc/manifest'
 import type { PieceLayers } from '@svc/metainfo'
 import type { Sha256Digest } from '@svc/ref'
 import type { FileWriter, Swarm, SwarmTorrent, TorrentStorage } from '@svc/swarm'
+import type { ArtifactSwarm } from './artifact-swarm.ts'
 import type { ArtifactTorrents } from './artifact-torrents.ts'
+import type { Fetches } from './fetches.ts'
+import type { ArtifactSeeding } from './seeding.ts'
 
 /** A magnet may name a hundred. Peers are asked one at a time, so that no other can answer for one. */
 const MAX_ASKED = 4
@@ -18,8 +21,9 @@ export interface PeerCopiesDeps {
   readonly engine: Pick<Swarm, 'add'>
   readonly clock: Clock
   readonly torrents: Pick<ArtifactTorrents, 'of' | 'layersOf'>
-  /** Runs `work` while the artifact takes no part in its swarm. */
-  readonly aside: <T>(manifestDigest: Sha256Digest, signal: AbortSignal, work: () => Promise<T>) => Promise<T>
+  readonly swarm: Pick<ArtifactSwarm, 'joined' | 'leave'>
+  readonly fetches: Pick<Fetches, 'turns'>
+  readonly seeding: Pick<ArtifactSeeding, 'join'>
 }
 
 /**
@@ -35,7 +39,7 @@ export class PeerCopies implements CopyWitness {
   }
 
   async ask(manifest: Manifest, state: ArtifactState, signal: AbortSignal): Promise<readonly CopyAnswer[]> {
-    const { torrents, aside } = this.#deps
+    const { torrents } = this.#deps
     const { manifestDigest } = state
     const peers = state.hints.peers.slice(0, MAX_ASKED)
     const torrent = peers.length === 0 ? undefined : await torrents.of(manifestDigest)
@@ -44,7 +48,7 @@ export class PeerCopies implements CopyWitness {
     const answers: CopyAnswer[] = []
     try {
       const layers = await torrents.layersOf(torrent, state, signal)
-      await aside(manifestDigest, signal, async () => {
+      await this.#aside(manifestDigest, signal, async () => {
         for (const where of peers) {
           const answer = await this.#ask(where, torrent, { layers, strangers: state.hints.others }, weights, signal)
           answers.push({ kind: 'peer', where, ...answer })
@@ -57,6 +61,20 @@ export class PeerCopies implements CopyWitness {
       for (const where of peers.slice(answers.length)) answers.push({ kind: 'peer', where, is: 'silent', why })
     }
     return answers
+  }
+
+  /** Runs `work` while the artifact takes no part in its swarm: the engine can join one only once, and would find itself there. */
+  #aside<T>(manifestDigest: Sha256Digest, signal: AbortSignal, work: () => Promise<T>): Promise<T> {
+    const { fetches, swarm, seeding } = this.#deps
+    return fetches.turns.run(manifestDigest, signal, async () => {
+      const isSeed = swarm.joined.get(manifestDigest)?.seeding === true
+      await swarm.leave(manifestDigest)
+      try {
+        return await work()
+      } finally {
+        if (isSeed) await seeding.join(manifestDigest)
+      }
+    })
   }
 
   /** Peers learn only that these pieces are wanted. */

@@ -21,7 +21,6 @@ import {
 } from '@svc/metainfo'
 import { digestFromHex, type Sha256Digest } from '@svc/ref'
 import type { FileState, FileWriter, Swarm, TorrentProgress, TorrentStorage } from '@svc/swarm'
-import { DaemonError } from '../errors.ts'
 import { type FetchTimeouts, followFetch } from './followed-fetch.ts'
 
 export interface PeerDocumentRequest {
@@ -52,7 +51,7 @@ export interface PeerDocumentContext {
 /**
  * Fetches the pinned manifest from its own torrent (spec add.9): peers send the metadata, which must match the
  * infohash, then that one file, which must match the pin. Nothing else is requested, uploaded or stored. @throws
- * DaemonError `E_SOURCE_UNAVAILABLE`; `E_NOT_IMPORTABLE` when the torrent has no such manifest; the signal's reason
+ * LibraryError `E_SOURCE_UNAVAILABLE`; `E_NOT_IMPORTABLE` when the torrent has no such manifest; the signal's reason
  */
 export async function manifestFromPeers(
   engine: Swarm,
@@ -81,7 +80,7 @@ export interface FetchedCompanions {
 
 /**
  * Fetches pinned companions from their own torrent (spec doc.22): at most 64 MiB, in memory until every byte is proven,
- * and document, torrent and bytes agree. @throws DaemonError as {@link manifestFromPeers}
+ * and document, torrent and bytes agree. @throws LibraryError as {@link manifestFromPeers}
  */
 export async function companionsFromPeers(
   engine: Swarm,
@@ -113,8 +112,8 @@ const documentIn = ({ name, files }: TorrentLayout, pin: Sha256Digest): LayoutFi
     ? files.find(({ path, lengthBytes }) => path === manifestPath(pin) && lengthBytes <= MAX_DOCUMENT_BYTES)
     : undefined
 
-const notBound = (pin: Sha256Digest, what: string): DaemonError =>
-  new DaemonError('E_NOT_IMPORTABLE', `the torrent does not belong to the pin: ${what} ${pin}`)
+const notBound = (pin: Sha256Digest, what: string): LibraryError =>
+  new LibraryError('E_NOT_IMPORTABLE', `the torrent does not belong to the pin: ${what} ${pin}`)
 
 /** Undefined if anything differs from the document, which determines the torrent's infohash. */
 async function checkedCompanions(
@@ -171,11 +170,11 @@ async function fetchWanted<T>(
     if (warnings.size < 5) warnings.add(`${source}: ${message}`)
   })
   const partOf = ({ state }: TorrentProgress): string => (state === 'metadata' ? 'the list of files' : what)
-  const gaveUp = (why: 'silent' | 'lonely', now: TorrentProgress): DaemonError => {
+  const gaveUp = (why: 'silent' | 'lonely', now: TorrentProgress): LibraryError => {
     const silence = `no peer sent ${partOf(now)} for ${Math.round(timeouts.fillTimeoutMs / 1000)} s`
     const loneliness = 'no peer answers, and neither a tracker nor the DHT can name another one'
     const reasons = warnings.size > 0 ? ` (${[...warnings].join('; ')})` : ''
-    return new DaemonError(
+    return new LibraryError(
       'E_SOURCE_UNAVAILABLE',
       `${why === 'silent' ? silence : loneliness}${reasons}; try again when one is available`
     )
@@ -188,7 +187,7 @@ async function fetchWanted<T>(
         failure: (cause) =>
           cause instanceof LibraryError
             ? cause
-            : new DaemonError('E_SOURCE_UNAVAILABLE', `${what} did not arrive: ${cause.message}`, { cause }),
+            : new LibraryError('E_SOURCE_UNAVAILABLE', `${what} did not arrive: ${cause.message}`, { cause }),
         onProgress(now) {
           const { peers } = now
           const asked = `asking ${peers} ${peers === 1 ? 'peer' : 'peers'} for ${partOf(now)}`
@@ -218,7 +217,7 @@ interface WantedFiles<T> {
   choose(layout: TorrentLayout): readonly LayoutFile[] | undefined
   /** What the chosen files are; undefined if they are wrong: given their roots, no peer can send other bytes. */
   check(files: readonly MemoryFile[]): Promise<T | undefined>
-  refuse(): DaemonError
+  refuse(): LibraryError
 }
 
 /** Keeps chosen files of a torrent in memory, and accepts no other. */
@@ -283,6 +282,6 @@ class MemoryStorage<T> implements TorrentStorage {
   }
 
   async close(): Promise<void> {
-    this.#result.reject(new DaemonError('E_ABORTED', 'the torrent was removed'))
+    this.#result.reject(new LibraryError('E_ABORTED', 'the torrent was removed'))
   }
 }

@@ -1,6 +1,5 @@
-import type { ImportResult } from '@svc/client/protocol'
 import {
-  type ArtifactState,
+  type Beside,
   companionWarnings,
   LEAVES,
   type Library,
@@ -9,7 +8,6 @@ import {
   oneChunk,
   ownHints,
   type Provenance,
-  type SwarmHints,
   type TrustRule,
   type TrustRules,
   type Work,
@@ -18,29 +16,10 @@ import {
 import type { ArtifactTorrent, Companions, Manifest } from '@svc/manifest'
 import { formatMagnet } from '@svc/metainfo'
 import { formatRepoId, type RepoId, type Sha256Digest } from '@svc/ref'
-import { DaemonError } from '../errors.ts'
 import type { FetchedCompanions, PeerDocumentContext, PeerDocumentRequest } from './peer-documents.ts'
-import type { CompanionsPin, PinnedImport } from './pinned-import.ts'
-import { WebseedDocuments, type WebseedReading } from './pinned-manifest.ts'
-
-/** The command that imports an artifact with its companions on another machine. */
-export function importBtCommand({
-  torrent: { infohash, name },
-  pin,
-  companions,
-  hints,
-  as
-}: {
-  readonly torrent: Pick<ArtifactTorrent, 'infohash' | 'name'>
-  readonly pin: Sha256Digest
-  readonly companions?: CompanionsPin | undefined
-  readonly hints: SwarmHints
-  readonly as?: string | undefined
-}): string {
-  const second = companions === undefined ? '' : ` --companions ${companions.digest}@${companions.infohash}`
-  const named = as === undefined ? '' : ` --as ${as}`
-  return `svc import bt '${formatMagnet({ infohash, name, ...hints })}' --pin ${pin}${second}${named}`
-}
+import type { CompanionsPin, PinnedCopy, PinnedRequest } from './pinned-request.ts'
+import type { PinnedTorrentDeps } from './pinned-torrent.ts'
+import { WebseedDocuments, type WebseedReading } from './webseed-documents.ts'
 
 export interface CompanionsDeps
   extends Pick<Library, 'store' | 'leafLayers' | 'artifacts' | 'documents' | 'trust' | 'clock'> {
@@ -52,8 +31,9 @@ export interface CompanionsDeps
     request: PeerDocumentRequest,
     context: PeerDocumentContext
   ) => Promise<(FetchedCompanions & { /** With the key of a webseed. */ readonly isSigned: boolean }) | undefined>
-  /** True if only the sources in the request may learn of it. */
-  readonly isWithheld: (artifact: Pick<ArtifactState, 'provenance'> | 'damaged') => boolean
+  readonly isWithheld: PinnedTorrentDeps['isWithheld']
+  /** The end of a sentence for people: how a copy is fetched here. Default: nothing is said of it. */
+  readonly howToFetch?: ((copy: PinnedCopy) => string) | undefined
 }
 
 /** Companions that are here as blobs, and known to no artifact yet. */
@@ -63,13 +43,7 @@ export interface UnclaimedCompanions {
   readonly facts: Provenance
 }
 
-/** The outcome for companions: for the job's result, and for people. */
-export interface BroughtCompanions {
-  readonly result: Pick<ImportResult, 'companions' | 'omitted'>
-  readonly warnings: readonly string[]
-}
-
-type PinnedCompanionsRequest = Pick<PinnedImport, 'pin' | 'repo' | 'hints'>
+type PinnedCompanionsRequest = Pick<PinnedRequest, 'pin' | 'repo' | 'hints'>
 
 /**
  * Brings in all companions of an artifact, or none. The artifact stays whatever becomes of them: old peers do not know
@@ -83,7 +57,7 @@ export async function bringCompanions(
   deps: CompanionsDeps,
   job: Pick<Work, 'signal' | 'report'>,
   checked?: UnclaimedCompanions
-): Promise<BroughtCompanions> {
+): Promise<Beside> {
   const { artifacts, documents, trust } = deps
   const { pin, repo, hints } = request
   const as = repo && formatRepoId(repo)
@@ -95,14 +69,20 @@ export async function bringCompanions(
     const doubts = isToCheck ? await checkBrought(rule, manifest!, { document }, deps, job) : []
     await artifacts.addCompanions(pin, as ?? '', { digest: wanted.digest, facts })
     const names = new Set(manifest?.files.map(({ name }) => name))
+    const warnings = [...doubts, ...(await companionWarnings({ document }, names, deps))]
     return {
-      result: { companions: wanted.digest, omitted: leftOut({ document }).length },
-      warnings: [...doubts, ...(await companionWarnings({ document }, names, deps))]
+      companions: wanted.digest,
+      omitted: leftOut({ document }).length,
+      ...(warnings.length > 0 && { warnings })
     }
   } catch (error) {
     if (!isOfSource(error)) throw error
-    const again = importBtCommand({ torrent, pin, companions: wanted, hints: ownHints(hints), as })
-    return { result: {}, warnings: [`${error.message}; later, this fetches them alone: ${again}`] }
+    const { infohash, name } = torrent
+    const magnet = formatMagnet({ infohash, name, ...ownHints(hints) })
+    const again = deps.howToFetch?.({ magnet, pin, companions: wanted, as })
+    return {
+      warnings: [again === undefined ? error.message : `${error.message}; later, this fetches them alone: ${again}`]
+    }
   }
 }
 
@@ -120,10 +100,10 @@ export const checkBrought = (
 ): Promise<string[]> =>
   trust.checkStored(rule, manifest, document, { store, clock, onReading: (message) => report({ message }) })
 
-const isOfSource = (error: unknown): error is DaemonError =>
+const isOfSource = (error: unknown): error is LibraryError =>
   error instanceof LibraryError && ['E_SOURCE_UNAVAILABLE', 'E_NOT_IMPORTABLE'].includes(error.code)
 
-/** Fetches companions as blobs. @throws DaemonError `E_SOURCE_UNAVAILABLE`; errors of the disk; the signal's reason */
+/** Fetches companions as blobs. @throws LibraryError `E_SOURCE_UNAVAILABLE`; errors of the disk; the signal's reason */
 export async function fetchCompanions(
   wanted: CompanionsPin,
   { pin, hints }: PinnedCompanionsRequest,
@@ -166,8 +146,8 @@ export async function fetchCompanions(
     const access = isSigned ? ({ access: 'restricted', by: 'webseed-key' } as const) : ({ access: 'public' } as const)
     return { document: companions.document, facts: { ...access, ...(isMarked && { marked: true }) } }
   }
-  const without = (why: string, cause?: unknown): DaemonError =>
-    new DaemonError('E_SOURCE_UNAVAILABLE', `the companions are not here: ${why}`, { cause })
+  const without = (why: string, cause?: unknown): LibraryError =>
+    new LibraryError('E_SOURCE_UNAVAILABLE', `the companions are not here: ${why}`, { cause })
   try {
     const brought = (deps.hasCompanions(wanted.digest) ? await known() : undefined) ?? (await fetched())
     if (brought !== undefined) return brought

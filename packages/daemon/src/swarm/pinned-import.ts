@@ -1,117 +1,166 @@
-import type { ImportBtBody } from '@svc/client/protocol'
+import type { Beside, Library, Room, TrustRule, Work } from '@svc/library/parts'
+import type { ArtifactTorrent } from '@svc/manifest'
+import type { Sha256Digest } from '@svc/ref'
+import type { ArtifactFetchContext, FetchProgress, FetchRequest } from './artifact-fetch.ts'
+import { requireAllowed, requireNoPickles } from './opaque-files.ts'
 import {
-  checkedHints,
-  isHttpUrl,
-  isPeerAddress,
-  isTrackerUrl,
-  type MayReplace,
-  type SwarmHints
-} from '@svc/library/parts'
-import { type Magnet, MetainfoError, parseMagnet, tryParseInfohash } from '@svc/metainfo'
-import { type RepoId, type Sha256Digest, tryParseDigest } from '@svc/ref'
-import { DaemonError } from '../errors.ts'
-import { importTarget, mayReplaceOf, opaqueOf } from '../import-fields.ts'
+  bringCompanions,
+  type CompanionsDeps,
+  checkBrought,
+  fetchCompanions,
+  ruleFor,
+  type UnclaimedCompanions
+} from './pinned-companions.ts'
+import { type NamedIndex, PinnedRecord, type PinnedRecordDeps } from './pinned-record.ts'
+import type { PinnedRequest } from './pinned-request.ts'
+import { type PinnedTorrent, type PinnedTorrentDeps, pinnedTorrent } from './pinned-torrent.ts'
+import type { ArtifactSeeding } from './seeding.ts'
+import { requireSpaceFor } from './space.ts'
+import { WebseedDocuments } from './webseed-documents.ts'
 
-/** The pin of companions, and their torrent. */
-export interface CompanionsPin {
-  readonly digest: Sha256Digest
-  /** `btmh:1220<64 hex>` */
+export interface PinnedImportContext extends PinnedRecordDeps, Pick<Library, 'trust'> {
+  readonly room: Pick<Room, 'require'>
+}
+
+export interface PinnedImportDeps extends PinnedImportContext, CompanionsDeps, PinnedTorrentDeps {
+  readonly fetch: (
+    request: Pick<FetchRequest, 'torrent' | 'layers' | 'hints' | 'heldManifest'>,
+    context: Pick<ArtifactFetchContext, 'signal' | 'onProgress'>
+  ) => Promise<readonly string[]>
+  readonly seeding: Pick<ArtifactSeeding, 'goOnOrLeave'>
+}
+
+/** What a pinned import made. */
+export interface PinnedResult extends Partial<NamedIndex>, Beside {
+  readonly manifests: readonly Sha256Digest[]
   readonly infohash: string
+  readonly skipped: 0
 }
 
-export interface PinnedImport {
-  readonly pin: Sha256Digest
-  /** `btmh:1220<64 hex>` */
-  readonly infohashText: string
-  readonly hints: SwarmHints
-  /** Peers may provide the manifest if no webseed does. */
-  readonly manifestFromPeers: boolean
-  /** The artifact's companions, with their own pin. */
-  readonly companions?: CompanionsPin | undefined
-  /** The repository to add it to; without one the artifact is known by its digest only. */
-  readonly repo: RepoId | undefined
-  readonly private: boolean
-  /** Files may be such as no row recognizes, pickles only if the owner says so (spec rec.32). */
-  readonly opaque?: { readonly allowsPickles: boolean } | undefined
-  /** The artifacts of the name that it may replace. Default: any. */
-  readonly mayReplace?: MayReplace
-  /** If it does not fit, models that can be fetched again may be evicted. */
-  readonly mayEvict?: boolean
-  /** A client resumes the owner's import: it replaces nothing, and restores no name given up since. Default false. */
-  readonly isResumed?: boolean
+/** What is fetched, and from where. */
+interface Source extends Pick<FetchRequest, 'layers' | 'hints'> {
+  readonly torrent: PinnedTorrent
 }
 
-/**
- * Parses a body of POST /v1/import/bt (spec route.18): a magnet or an infohash, a pin, and a webseed unless peers may
- * provide the manifest (spec add.9). @throws DaemonError `E_BAD_REQUEST`
- */
-export function parseImportBt(body: ImportBtBody): PinnedImport {
-  const pin = tryParseDigest(body.manifestDigest)
-  if (pin === undefined) {
-    throw bad(
-      'the field "manifestDigest" must be the pin: "sha256:" and 64 lower-case hex characters; a magnet or infohash alone is not enough'
-    )
+/** An import of an artifact by its pin: identity first, then bytes (spec swarm.14, swarm.15). */
+export class PinnedImport {
+  readonly #request: PinnedRequest
+  readonly #deps: PinnedImportDeps
+  readonly #work: Work
+  readonly #warnings: string[] = []
+  readonly #webseeds: WebseedDocuments
+  readonly #record: PinnedRecord
+
+  constructor(request: PinnedRequest, deps: PinnedImportDeps, work: Work) {
+    this.#request = request
+    this.#deps = deps
+    this.#work = work
+    this.#webseeds = new WebseedDocuments(deps.reading, request.hints, (message) => this.#warnings.push(message))
+    this.#record = new PinnedRecord(request, this.#webseeds, deps)
   }
-  const magnet = parsedMagnet(body)
-  const infohashText =
-    magnet === undefined ? infohashOf(body) : `btmh:1220${Buffer.from(magnet.infohash).toString('hex')}`
-  const hints = hintsOf(body, magnet)
-  const { manifestFromPeers = false } = body
-  if (hints.webseeds.length === 0 && !manifestFromPeers) {
-    throw bad(
-      'the field "webseeds" needs at least one http URL, here or as ws= of the magnet: the pinned manifest comes from there, or from peers with "manifestFromPeers": true'
-    )
+
+  async run(): Promise<PinnedResult> {
+    const source = await this.#identify()
+    const rule = ruleFor(this.#deps.trust, this.#request.repo, source.torrent.manifest.document)
+    const checked = rule?.mode === 'require' ? await this.#checked(rule, source) : undefined
+    await this.#record.begin(source.torrent, source.layers, this.#work.signal)
+    await this.#fetch(source)
+    const named = await this.#name(source)
+    // companions may take long; cancelling the wait keeps the model
+    await this.#deps.seeding.goOnOrLeave(this.#request.pin)
+    const beside = await this.#bringCompanions(source, checked, rule)
+    return this.#result(source, named, beside)
   }
-  return {
-    pin,
-    infohashText,
-    hints,
-    manifestFromPeers,
-    companions: companionsOf(body),
-    repo: body.as === undefined ? undefined : importTarget(body.as, 'as'),
-    private: body.private ?? false,
-    opaque: opaqueOf(body),
-    mayReplace: mayReplaceOf(body),
-    mayEvict: body.evict ?? false
+
+  /** Finds out what the pin names, whether it may be here and fits, and which pieces it has. */
+  async #identify(): Promise<Source> {
+    const { pin, opaque, mayEvict = false } = this.#request
+    const { signal } = this.#work
+    const search = { provenance: () => this.#record.provenance, warnings: this.#warnings }
+    const { torrent, hints } = await pinnedTorrent(this.#request, this.#webseeds, this.#deps, this.#work, search)
+    const { files } = torrent.manifest.document
+    requireAllowed(torrent.manifest.document, opaque)
+    this.#work.report({ filesTotal: files.length, bytesTotal: sizeOf(files), manifest: pin })
+    await requireSpaceFor(torrent, this.#deps, { mayEvict, signal })
+    if (hints.webseeds.length === 0) return { torrent, hints, layers: undefined }
+    await this.#webseeds.readListing(pin, signal)
+    // peers have the layers that no webseed has: the engine asks them
+    return { torrent, hints, layers: await this.#webseeds.pieceLayers(torrent, signal) }
+  }
+
+  /**
+   * Fetches the model and its companions as blobs without a manifest, of which nothing is given to others.
+   * @throws LibraryError `E_NOT_IMPORTABLE` for what the rule refuses
+   */
+  async #checked(rule: TrustRule, { torrent, layers, hints }: Source): Promise<UnclaimedCompanions> {
+    const { trust, store, clock, fetch } = this.#deps
+    const { companions } = this.#request
+    if (companions === undefined) throw trust.refusal(rule)
+    await this.#record.beforeCheck()
+    const brought = await fetchCompanions(companions, this.#request, this.#deps, this.#work)
+    await trust.requireSigned(rule, brought.document.files, { store, clock })
+    const onProgress = (progress: FetchProgress): void => this.#report(torrent, progress)
+    const request = { torrent, layers, hints, heldManifest: torrent.manifest.bytes }
+    await fetch(request, { signal: this.#work.signal, onProgress })
+    await checkBrought(rule, torrent.manifest.document, brought, this.#deps, this.#work)
+    return brought
+  }
+
+  async #fetch({ torrent, layers, hints }: Source): Promise<void> {
+    const unwanted = new AbortController()
+    const onProgress = (progress: FetchProgress): void => {
+      this.#report(torrent, progress)
+      this.#record.requireWanted().catch((reason: unknown) => unwanted.abort(reason))
+    }
+    const signal = AbortSignal.any([this.#work.signal, unwanted.signal])
+    this.#warnings.push(...(await this.#deps.fetch({ torrent, layers, hints }, { signal, onProgress })))
+  }
+
+  async #name({ torrent, layers }: Source): Promise<NamedIndex | undefined> {
+    const { pin, repo, opaque } = this.#request
+    const { store, seeding } = this.#deps
+    try {
+      await requireNoPickles(torrent.manifest.document, opaque, store)
+      const { signal } = this.#work
+      const made = layers === undefined ? await this.#record.distribution(torrent, layers, signal) : undefined
+      return await this.#record.name(torrent, made)
+    } catch (error) {
+      // an artifact that did not get its name leaves the swarm
+      if (repo !== undefined) await seeding.goOnOrLeave(pin).catch(() => undefined)
+      throw error
+    }
+  }
+
+  async #bringCompanions(
+    { torrent }: Source,
+    checked: UnclaimedCompanions | undefined,
+    rule: TrustRule | undefined
+  ): Promise<Beside> {
+    const { companions } = this.#request
+    if (companions !== undefined)
+      return bringCompanions(companions, this.#request, torrent, this.#deps, this.#work, checked)
+    return rule === undefined ? {} : { warnings: [this.#deps.trust.refusal(rule).message] }
+  }
+
+  async #result({ torrent }: Source, named: NamedIndex | undefined, beside: Beside): Promise<PinnedResult> {
+    const { pin, infohashText } = this.#request
+    const { files } = torrent.manifest.document
+    this.#work.report({ filesDone: files.length, filesTotal: files.length, bytesDone: sizeOf(files) })
+    const warnings = [...this.#warnings, ...(beside.warnings ?? []), ...(await this.#record.notice(named))]
+    return {
+      manifests: [pin],
+      infohash: infohashText,
+      ...named,
+      skipped: 0,
+      ...beside,
+      ...(warnings.length > 0 && { warnings })
+    }
+  }
+
+  #report(torrent: ArtifactTorrent, { blobsDone, bytesDone, peers, sources, rateBytesPerSecond }: FetchProgress): void {
+    const files = torrent.files.length - 1
+    this.#work.report({ filesDone: Math.min(blobsDone, files), bytesDone, peers, sources, rateBytesPerSecond })
   }
 }
 
-const bad = (message: string, cause?: unknown): DaemonError => new DaemonError('E_BAD_REQUEST', message, { cause })
-
-function parsedMagnet({ magnet, infohash }: ImportBtBody): Magnet | undefined {
-  if (magnet === undefined) return undefined
-  if (infohash !== undefined) throw bad('"magnet" and "infohash" exclude each other: send only one of them')
-  try {
-    return parseMagnet(magnet)
-  } catch (cause) {
-    if (!(cause instanceof MetainfoError)) throw cause
-    throw bad(`the field "magnet": ${cause.message}`, cause)
-  }
-}
-
-function infohashOf({ infohash }: ImportBtBody): string {
-  if (infohash === undefined) throw bad('the field "magnet" or "infohash" is missing: send one of them')
-  if (tryParseInfohash(infohash) !== undefined) return infohash
-  throw bad('the field "infohash" must be "btmh:1220" and 64 lower-case hex characters')
-}
-
-/** Other kinds of hints in a magnet are ignored: other programs wrote it. */
-function hintsOf(body: ImportBtBody, magnet: Magnet | undefined): SwarmHints {
-  const of = (field: 'trackers' | 'webseeds' | 'peers', what: string, isOne: (text: string) => boolean) =>
-    checkedHints([...(body[field] ?? []), ...(magnet?.[field] ?? []).filter(isOne)], field, what, isOne)
-  return {
-    trackers: of('trackers', 'http, https or udp URLs', isTrackerUrl),
-    webseeds: of('webseeds', 'http URLs', isHttpUrl),
-    peers: of('peers', '"host:port"', isPeerAddress)
-  }
-}
-
-function companionsOf({ companions }: ImportBtBody): CompanionsPin | undefined {
-  if (companions === undefined) return undefined
-  const digest = tryParseDigest(companions.digest)
-  if (digest !== undefined && tryParseInfohash(companions.infohash) !== undefined)
-    return { digest, infohash: companions.infohash }
-  throw bad(
-    'the field "companions" has a "digest", "sha256:" and 64 hex characters, and an "infohash", "btmh:1220" and 64'
-  )
-}
+const sizeOf = (files: readonly { readonly size: number }[]): number => files.reduce((sum, { size }) => sum + size, 0)

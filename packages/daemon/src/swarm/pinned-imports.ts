@@ -1,27 +1,24 @@
-import type { Job } from '@svc/client/protocol'
-import { type ArtifactState, type Beside, type Filler, readSmallBlob, verdictOf } from '@svc/library/parts'
+import { type Beside, type Filler, LibraryError, readSmallBlob, verdictOf, type Work } from '@svc/library/parts'
 import { parseInfohash } from '@svc/metainfo'
-import type { Sha256Digest } from '@svc/ref'
+import { formatRepoId, parseRepoId, type Sha256Digest } from '@svc/ref'
 import type { Swarm } from '@svc/swarm'
-import type { SwarmConfig } from '../config/config.ts'
-import { DaemonError } from '../errors.ts'
-import { importTarget } from '../import-fields.ts'
 import type { ArtifactSwarm } from './artifact-swarm.ts'
 import type { ArtifactTorrents } from './artifact-torrents.ts'
 import type { CompanionsSwarm } from './companions-swarm.ts'
 import { type Fetches, lonelyTimeoutMs } from './fetches.ts'
-import { type ImportBtContext, type ImportBtDeps, startImportBt } from './import-bt.ts'
 import { companionsFromPeers, manifestFromPeers, type PeerDocumentOptions } from './peer-documents.ts'
 import { bringCompanions, type CompanionsDeps } from './pinned-companions.ts'
-import type { PinnedImport } from './pinned-import.ts'
-import type { WebseedReading } from './pinned-manifest.ts'
+import { PinnedImport, type PinnedImportContext, type PinnedImportDeps, type PinnedResult } from './pinned-import.ts'
+import type { PinnedRequest } from './pinned-request.ts'
+import type { SwarmSettings } from './settings.ts'
 import type { SignedRequests } from './signed-requests.ts'
+import type { WebseedReading } from './webseed-documents.ts'
 
 /** The model is here by then: the import does not wait longer for peers that lack its companions. */
 const COMPANIONS_TIMEOUT_MS = 30_000
 
-export interface PinnedImportsDeps extends ImportBtContext {
-  readonly config: SwarmConfig
+export interface PinnedImportsDeps extends PinnedImportContext, Pick<CompanionsDeps, 'howToFetch'> {
+  readonly settings: SwarmSettings
   readonly engine: Swarm
   readonly reading: WebseedReading
   readonly torrents: Pick<ArtifactTorrents, 'of'>
@@ -30,20 +27,20 @@ export interface PinnedImportsDeps extends ImportBtContext {
   readonly companions: Pick<CompanionsSwarm, 'fetched'>
   /** The torrents of companions. */
   readonly beside: Pick<ArtifactSwarm, 'joined'>
-  readonly joinWhenDone: ImportBtDeps['joinWhenDone']
+  readonly seeding: PinnedImportDeps['seeding']
   /** Default {@link COMPANIONS_TIMEOUT_MS}. */
   readonly companionsTimeoutMs: number | undefined
 }
 
 /** Imports of artifacts and companions by their pins. */
 export class PinnedImports {
-  readonly #deps: PinnedImportsDeps & ImportBtDeps
+  readonly #deps: PinnedImportsDeps & PinnedImportDeps
 
   constructor(deps: PinnedImportsDeps) {
-    const { store, engine, fetches, beside, config } = deps
+    const { store, engine, fetches, beside, settings } = deps
     this.#deps = {
       ...deps,
-      isWithheld: (artifact) => !verdictOf(artifact, 'swarm', config).given,
+      isWithheld: (artifact) => !verdictOf(artifact, 'swarm', settings).given,
       hasCompanions: (digest) => beside.joined.has(digest),
       companionsFromPeers: (...fetch) => this.#companionsFromPeers(...fetch),
       manifestFromPeers: (wanted, context) =>
@@ -56,27 +53,36 @@ export class PinnedImports {
     }
   }
 
-  start(request: PinnedImport): Job {
-    return startImportBt(request, this.#deps)
+  run(request: PinnedRequest, work: Work): Promise<PinnedResult> {
+    return new PinnedImport(request, this.#deps, work).run()
   }
 
-  /** Continues an interrupted import, for a client of a mirror. @throws DaemonError `E_NOT_FOUND` for an unknown manifest */
-  async resume({ manifestDigest, hints, futureCompanions }: ArtifactState, futureName: string): Promise<Job> {
+  /** The rest of an interrupted import, for somebody else than its owner; undefined if there is nothing to go on with. */
+  async rest(manifestDigest: Sha256Digest): Promise<PinnedRequest | undefined> {
+    const state = await this.#deps.artifacts.read(manifestDigest)
+    if (state?.futureName === undefined) return undefined
     const torrent = await this.#deps.torrents.of(manifestDigest)
     if (torrent === undefined)
-      throw new DaemonError('E_NOT_FOUND', `the manifest ${manifestDigest} is not in the store`)
-    return this.start({
+      throw new LibraryError('E_NOT_FOUND', `the manifest ${manifestDigest} is not in the store`)
+    return {
       pin: manifestDigest,
       infohashText: torrent.infohashText,
-      hints,
+      hints: state.hints,
       manifestFromPeers: true,
-      companions: futureCompanions,
-      repo: importTarget(futureName, 'as'),
+      companions: state.futureCompanions,
+      repo: parseRepoId(state.futureName),
       private: false,
       // the owner's import got as far as its record
       opaque: { allowsPickles: true },
       isResumed: true
-    })
+    }
+  }
+
+  /** The owner no longer wants it: it is not resumed for others. */
+  async giveUp({ pin, repo }: Pick<PinnedRequest, 'pin' | 'repo'>): Promise<void> {
+    if (repo === undefined) return
+    await this.#deps.artifacts.endFutureName(pin, formatRepoId(repo))
+    await this.#deps.artifacts.endFutureCompanions(pin, formatRepoId(repo))
   }
 
   /** @throws only the signal's reason */
@@ -90,10 +96,9 @@ export class PinnedImports {
       const torrent = state?.futureCompanions && (await torrents.of(manifestDigest))
       if (torrent === undefined) return undefined
       const wanted = state!.futureCompanions!
-      const repo = wanted.name === '' ? undefined : importTarget(wanted.name, 'as')
+      const repo = wanted.name === '' ? undefined : parseRepoId(wanted.name)
       const request = { pin: manifestDigest, repo, hints: state!.hints }
-      const { result, warnings } = await bringCompanions(wanted, request, torrent, this.#deps, context)
-      return { ...result, ...(warnings.length > 0 && { warnings: [...warnings] }) }
+      return await bringCompanions(wanted, request, torrent, this.#deps, context)
     } catch (error) {
       // the model is here, whatever becomes of its companions
       context.signal.throwIfAborted()
@@ -122,14 +127,14 @@ export class PinnedImports {
     request: Parameters<typeof lonelyTimeoutMs>[1],
     maxTimeoutMs = Number.POSITIVE_INFINITY
   ): PeerDocumentOptions {
-    const { clock, config, documents } = this.#deps
-    const fillTimeoutMs = Math.min(config.fillTimeoutMs, maxTimeoutMs)
+    const { clock, settings, documents } = this.#deps
+    const fillTimeoutMs = Math.min(settings.fillTimeoutMs, maxTimeoutMs)
     return {
       clock,
       documents,
-      trackers: config.trackers,
+      trackers: settings.trackers,
       fillTimeoutMs,
-      lonelyTimeoutMs: lonelyTimeoutMs({ ...config, fillTimeoutMs }, request)
+      lonelyTimeoutMs: lonelyTimeoutMs({ ...settings, fillTimeoutMs }, request)
     }
   }
 }

@@ -1,13 +1,13 @@
 import type { VerifyStatus } from '@svc/cas'
-import type { HeldBack, SwarmStatus } from '@svc/client/protocol'
 import { forEachLimited } from '@svc/internal-concurrency'
 import { type ArtifactState, heldBackReason, type Library, type Needed } from '@svc/library/parts'
 import type { ArtifactTorrent } from '@svc/manifest'
 import type { Sha256Digest } from '@svc/ref'
-import type { DaemonConfig } from '../config/config.ts'
 import type { ArtifactSwarm } from './artifact-swarm.ts'
 import type { ArtifactTorrents } from './artifact-torrents.ts'
+import type { SwarmSettings } from './settings.ts'
 import { absentOf } from './space.ts'
+import type { HeldBack, Verifying } from './status.ts'
 
 /** The socket waits for the start-up verification no longer than this (spec swarm.6). */
 const START_LIMIT_MS = 10_000
@@ -21,7 +21,7 @@ export interface ArtifactSeedingDeps extends Pick<Library, 'store' | 'artifacts'
   readonly needed: Pick<Needed, 'isGiven'>
   readonly torrents: ArtifactTorrents
   readonly swarm: ArtifactSwarm
-  readonly config: DaemonConfig['swarm']
+  readonly settings: SwarmSettings
   /** Default {@link START_LIMIT_MS}. */
   readonly startLimitMs?: number | undefined
 }
@@ -46,7 +46,7 @@ export class ArtifactSeeding {
   readonly #joins = new Map<Sha256Digest, Promise<void>>()
   /** Resolves when the start has listed the artifacts to re-hash. */
   #listed: Promise<void> = Promise.resolve()
-  #progress: NonNullable<SwarmStatus['verifying']> | undefined
+  #progress: Verifying | undefined
   #background: Promise<void> = Promise.resolve()
 
   constructor(deps: ArtifactSeedingDeps) {
@@ -57,15 +57,15 @@ export class ArtifactSeeding {
     return [...this.#heldBack.values()]
   }
 
-  get verifying(): SwarmStatus['verifying'] {
+  get verifying(): Verifying | undefined {
     return this.#progress
   }
 
   /** Resolves when everything is joined, or after ten seconds; the rest continues. Failures are logged, never thrown. */
   async start(): Promise<void> {
-    const { clock, config, log } = this.#deps
-    if (!config.seed) {
-      log.info({}, 'seeding is off: nothing is announced ([swarm] seed)')
+    const { clock, settings, log } = this.#deps
+    if (!settings.seed) {
+      log.info({}, 'seeding is off: nothing is announced')
       return
     }
     const begun = clock.monotonic()
@@ -94,13 +94,13 @@ export class ArtifactSeeding {
   }
 
   /**
-   * After a change of `[swarm] seed`: all seeds leave, or what is complete is re-hashed as at a start, and joins. Resolves when
+   * After a change of `seed`: all seeds leave, or what is complete is re-hashed as at a start, and joins. Resolves when
    * they have left; joining continues in the background.
    */
   async changed(): Promise<void> {
-    const { config, swarm } = this.#deps
-    if (config.seed)
-      void this.#background.then(() => (config.seed && !this.#stop.signal.aborted ? this.start() : undefined))
+    const { settings, swarm } = this.#deps
+    if (settings.seed)
+      void this.#background.then(() => (settings.seed && !this.#stop.signal.aborted ? this.start() : undefined))
     else
       await Promise.all([...new Set([...this.#joins.keys(), ...swarm.joined.keys()])].map((each) => this.#leave(each)))
   }
@@ -131,8 +131,18 @@ export class ArtifactSeeding {
     }
   }
 
+  /** A fetched artifact continues as a seed, or leaves (spec swarm.8). */
+  async goOnOrLeave(manifestDigest: Sha256Digest): Promise<void> {
+    const { swarm } = this.#deps
+    // a former seed stays one, unless the import marked it as private
+    if (swarm.joined.get(manifestDigest)?.seeding === true) return this.withdraw(manifestDigest)
+    if (await this.#goOn(manifestDigest)) return
+    await swarm.leave(manifestDigest)
+    await this.join(manifestDigest)
+  }
+
   /** After a fetch, the artifact continues as a seed, with its connections. False if it must be joined anew, or may not be seeded. */
-  async goOn(manifestDigest: Sha256Digest): Promise<boolean> {
+  async #goOn(manifestDigest: Sha256Digest): Promise<boolean> {
     const { artifacts, torrents, swarm } = this.#deps
     let isSeed = false
     await this.#attempt(manifestDigest, async () => {
@@ -149,10 +159,10 @@ export class ArtifactSeeding {
 
   /** After an import: an artifact that may no longer be shared leaves at once, whatever its state before. */
   async withdraw(manifestDigest: Sha256Digest): Promise<void> {
-    const { artifacts, config, log } = this.#deps
+    const { artifacts, settings, log } = this.#deps
     try {
       const state = await artifacts.standing(manifestDigest)
-      const reason = state && heldBackReason(state, config)
+      const reason = state && heldBackReason(state, settings)
       if (reason === undefined) return
       this.#heldBack.set(manifestDigest, { manifestDigest, reason })
       await this.#leave(manifestDigest)
@@ -180,7 +190,7 @@ export class ArtifactSeeding {
   }
 
   async #joinAll(listed: () => void): Promise<void> {
-    const { artifacts, config, log } = this.#deps
+    const { artifacts, settings, log } = this.#deps
     const states: ArtifactState[] = []
     // the needs were determined from the same files
     for await (const state of artifacts.list(
@@ -193,25 +203,22 @@ export class ArtifactSeeding {
       const candidate = await this.#attempt(state.manifestDigest, () => this.#candidate(state))
       if (candidate) candidates.push(candidate)
     })
-    if (!config.noSeedVerify) for (const { state } of candidates) this.#unverified.add(state.manifestDigest)
+    if (!settings.noSeedVerify) for (const { state } of candidates) this.#unverified.add(state.manifestDigest)
     listed()
-    if (config.noSeedVerify)
+    if (settings.noSeedVerify)
       await forEachLimited(candidates, PARALLEL_JOINS, this.#stop.signal, (candidate) => this.#join(candidate))
     else await this.#verifyAndJoin(candidates)
     const seeding = [...this.#deps.swarm.joined.values()].filter((each) => each.seeding).length
-    log.info(
-      { seeding, heldBack: this.#heldBack.size, optOut: 'seed = false under [swarm] in the configuration' },
-      'seeding'
-    )
+    log.info({ seeding, heldBack: this.#heldBack.size }, 'seeding')
     for (const { manifestDigest, reason } of this.#heldBack.values())
       log.info({ manifest: manifestDigest, reason }, 'withheld from the swarm')
   }
 
   /** Undefined for an artifact that is held back or incomplete. */
   async #candidate(state: ArtifactState): Promise<SeedCandidate | undefined> {
-    const { store, torrents, needed, config, log } = this.#deps
+    const { store, torrents, needed, settings, log } = this.#deps
     const { manifestDigest } = state
-    const reason = heldBackReason(state, config)
+    const reason = heldBackReason(state, settings)
     if (reason !== undefined) {
       this.#heldBack.set(manifestDigest, { manifestDigest, reason })
       return undefined
@@ -314,16 +321,16 @@ export class ArtifactSeeding {
 
   /** Whether an artifact may be shared at this moment: its owner may have changed their mind since it became a candidate. */
   async #isShared(manifestDigest: Sha256Digest): Promise<boolean> {
-    const { artifacts, needed, config } = this.#deps
+    const { artifacts, needed, settings } = this.#deps
     const standing = await artifacts.standing(manifestDigest)
     if (typeof standing === 'object' && standing.away === true) return false
-    return heldBackReason(standing, config) === undefined && (await needed.isGiven(manifestDigest))
+    return heldBackReason(standing, settings) === undefined && (await needed.isGiven(manifestDigest))
   }
 
   async #joinOnce({ state, torrent }: SeedCandidate): Promise<void> {
-    const { swarm, torrents, config } = this.#deps
+    const { swarm, torrents, settings } = this.#deps
     // what peers gave has other seeds
-    const firstSeed = config.trusted.length > 0 && state.source.kind !== 'bt'
+    const firstSeed = settings.trusted.length > 0 && state.source.kind !== 'bt'
     if (this.#stop.signal.aborted || swarm.joined.has(torrent.manifestDigest)) return
     await this.#attempt(torrent.manifestDigest, async () => {
       const layers = await torrents.layersOf(torrent, state, this.#stop.signal)

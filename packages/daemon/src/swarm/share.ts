@@ -1,15 +1,13 @@
-import type { ShareResult } from '@svc/client/protocol'
-import { companionsUnder, heldBackReason, type Library, NO_HINTS, ownHints } from '@svc/library/parts'
+import { companionsUnder, heldBackReason, type Library, LibraryError, NO_HINTS, ownHints } from '@svc/library/parts'
 import { formatMagnet } from '@svc/metainfo'
 import type { Sha256Digest } from '@svc/ref'
-import type { SwarmConfig } from '../config/config.ts'
-import { DaemonError } from '../errors.ts'
 import type { WaysIn } from './addresses.ts'
 import type { ArtifactSwarm } from './artifact-swarm.ts'
 import type { ArtifactTorrents } from './artifact-torrents.ts'
 import type { CompanionsSwarm } from './companions-swarm.ts'
-import { importBtCommand } from './pinned-companions.ts'
+import type { CompanionsPin } from './pinned-request.ts'
 import type { ArtifactSeeding } from './seeding.ts'
+import type { SwarmSettings } from './settings.ts'
 import { isWhole } from './space.ts'
 
 export interface ShareRequest {
@@ -21,48 +19,67 @@ export interface ShareRequest {
   readonly join: boolean
 }
 
+/** What another node needs to fetch an artifact. */
+export interface Shared {
+  readonly ref: string
+  /** The pin. */
+  readonly manifestDigest: Sha256Digest
+  /** `btmh:1220<64 hex>` */
+  readonly infohash: string
+  /** Of the torrent. */
+  readonly name: string
+  /** With all of the addresses below. */
+  readonly magnet: string
+  readonly trackers: string[]
+  readonly webseeds: string[]
+  /** `host:port` */
+  readonly peers: string[]
+  /** Whether peers get it now. */
+  readonly announced: boolean
+  /** Why it may not be announced. */
+  readonly heldBack?: string
+  /** Why else it is not, or what limits who can reach it. */
+  readonly note?: SharedNote
+  readonly companions?: CompanionsPin
+}
+
+/** See {@link Shared}. */
+export type SharedNote = NonNullable<WaysIn['note']> | 'being-verified' | 'not-announced-yet' | 'incomplete'
+
 interface ShareParts extends Pick<Library, 'store' | 'artifacts'> {
-  readonly config: SwarmConfig
+  readonly settings: SwarmSettings
   readonly torrents: Pick<ArtifactTorrents, 'of'>
   readonly swarm: Pick<ArtifactSwarm, 'joined'>
   readonly seeding: Pick<ArtifactSeeding, 'join' | 'awaitsVerification'>
   readonly companions: Pick<CompanionsSwarm, 'torrentOf'>
 }
 
-/** The details that another node needs to fetch an artifact. @throws DaemonError `E_NOT_FOUND` */
+/** What another node needs to fetch an artifact. @throws LibraryError `E_NOT_FOUND` */
 export async function share(
   { ref, manifestDigest, name, join }: ShareRequest,
   ways: WaysIn,
-  { store, artifacts, config, torrents, swarm, seeding, companions: beside }: ShareParts
-): Promise<ShareResult> {
+  { store, artifacts, settings, torrents, swarm, seeding, companions: beside }: ShareParts
+): Promise<Shared> {
   const torrent = await torrents.of(manifestDigest)
-  if (torrent === undefined) throw new DaemonError('E_NOT_FOUND', `the manifest ${manifestDigest} is not in the store`)
+  if (torrent === undefined) throw new LibraryError('E_NOT_FOUND', `the manifest ${manifestDigest} is not in the store`)
   const standing = await artifacts.standing(manifestDigest)
   const state = standing === 'damaged' ? undefined : standing
-  const heldBack = heldBackReason(standing, config)
+  const heldBack = heldBackReason(standing, settings)
   const isAnnounced = (): boolean => swarm.joined.get(manifestDigest)?.seeding === true
   if (join && heldBack === undefined && !isAnnounced()) await seeding.join(manifestDigest)
   const announced = isAnnounced()
-  const notAnnounced = async (): Promise<string> => {
-    if (heldBack !== undefined) return heldBack
-    if (seeding.awaitsVerification(manifestDigest))
-      return 'it is being verified after the start, and is announced when that is done'
-    return (await isWhole(store, torrent))
-      ? 'it is not announced yet: svc share announces it now, the next start of the daemon does too, and [swarm] seed_on_import = true announces every import'
-      : 'it is not complete here; svc pull fetches the rest'
+  const notAnnounced = async (): Promise<SharedNote> => {
+    if (seeding.awaitsVerification(manifestDigest)) return 'being-verified'
+    return (await isWhole(store, torrent)) ? 'not-announced-yet' : 'incomplete'
   }
-  const note = announced ? ways.note : await notAnnounced()
+  const note = announced ? ways.note : heldBack === undefined ? await notAnnounced() : undefined
   const hints = {
-    trackers: [...new Set([...ownHints(state?.hints ?? NO_HINTS).trackers, ...config.trackers])],
+    trackers: [...new Set([...ownHints(state?.hints ?? NO_HINTS).trackers, ...settings.trackers])],
     webseeds: [...ways.webseeds],
     peers: [...ways.peers]
   }
   const given = companionsUnder(state, name)
-  const companionsTorrent = given && (await beside.torrentOf(given, state!))
-  const companions = companionsTorrent && {
-    digest: companionsTorrent.manifestDigest,
-    infohash: companionsTorrent.infohashText
-  }
+  const companions = given && (await beside.torrentOf(given, state!))
   return {
     ref,
     manifestDigest,
@@ -71,8 +88,8 @@ export async function share(
     magnet: formatMagnet({ infohash: torrent.infohash, name: torrent.name, ...hints }),
     ...hints,
     announced,
+    ...(!announced && heldBack !== undefined && { heldBack }),
     ...(note !== undefined && { note }),
-    ...(companions && { companions }),
-    command: importBtCommand({ torrent, pin: manifestDigest, companions, hints })
+    ...(companions && { companions: { digest: companions.manifestDigest, infohash: companions.infohashText } })
   }
 }

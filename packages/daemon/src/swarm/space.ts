@@ -12,7 +12,7 @@ export const isWhole = async (store: DiskBlobStore, torrent: ArtifactTorrent): P
 
 /**
  * Refuses what does not fit before anything is fetched: a stranger's manifest may claim any sizes, and its piece
- * layers, held in memory, grow with them. @throws DaemonError `E_NO_SPACE`
+ * layers, held in memory, grow with them. @throws LibraryError `E_NO_SPACE`
  */
 export async function requireSpaceFor(
   torrent: ArtifactTorrent,

@@ -6,7 +6,7 @@ import type { DialPolicy } from '@svc/internal-net'
 import { type ArtifactState, type CopyAnswer, type CopyWitness, isEvictable, policyOf } from '@svc/library/parts'
 import type { Manifest, ManifestFile } from '@svc/manifest'
 import type { ArtifactTorrents } from './artifact-torrents.ts'
-import { urlBelow, type WebseedReading } from './pinned-manifest.ts'
+import { urlBelow, type WebseedReading } from './webseed-documents.ts'
 
 /** A stranger's record may name a hundred. */
 const MAX_ASKED = 4

@@ -1,7 +1,7 @@
 import type { ShareResult } from '@svc/client/protocol'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import type { InspectedOptions } from '../../src/app/daemon.ts'
-import { SwarmClient } from '../../src/swarm/swarm-client.ts'
+import { openSwarm } from '../../src/app/open-swarm.ts'
 import { sharedByFile, testDaemon } from '../support/daemon.ts'
 import { LibraryModel, modelFiles, seededRandom } from '../support/library-model.ts'
 import { Node } from '../swarm/nodes.ts'
@@ -15,7 +15,7 @@ vi.setConfig({ testTimeout: IS_LONG ? 30 * 60_000 : 90_000 })
 /** The swarm on loopback; what it seeds is not the subject here. */
 const WITH_SWARM: Partial<InspectedOptions> = {
   fileConfig: { swarm: { dht: false, peer_addr: '127.0.0.1:0', webseed_addr: '127.0.0.1:0', seed: false } },
-  networks: { swarm: (deps) => SwarmClient.open(deps) }
+  networks: { swarm: (deps) => openSwarm(deps) }
 }
 
 /** Two models of the same bytes as what is imported from disk, and one of its own. */

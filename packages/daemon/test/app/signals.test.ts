@@ -1,8 +1,8 @@
 import { getEventListeners } from 'node:events'
 import { startFakeHub } from '@svc/testkit/fake-hub'
 import { expect, onTestFinished, test, vi } from 'vitest'
+import { openSwarm } from '../../src/app/open-swarm.ts'
 import { createHubImports } from '../../src/sources/hub/hub-imports.ts'
-import { SwarmClient } from '../../src/swarm/swarm-client.ts'
 import { Node, pinned, weights } from '../swarm/nodes.ts'
 
 // Node keeps a composite signal that is listened to for as long as its sources live, and the daemon's own signals live as long as it does:
@@ -25,7 +25,7 @@ test('finished work leaves no listener on a composite signal', async () => {
     more: {
       fileConfig: { hub: { endpoint: hub.endpoint }, swarm: { dht: false, peer_addr: '127.0.0.1:0' } },
       networks: {
-        swarm: (context) => SwarmClient.open(context),
+        swarm: (context) => openSwarm(context),
         hub: (context) =>
           createHubImports(context, {
             limits: { rangeBytes: 64 << 10, writeBytes: 16 << 10, smallFileBytes: 32 << 10 }

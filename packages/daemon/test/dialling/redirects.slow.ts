@@ -22,7 +22,7 @@ import { tryParseTrackerUrl } from '../../../internal/discovery/src/tracker-url.
 import { throughUrl } from '../../../publish/src/check.ts'
 import { parseHere } from '../../src/answers.ts'
 import { CatalogProvider } from '../../src/sources/catalog/provider.ts'
-import { WebseedDocuments } from '../../src/swarm/pinned-manifest.ts'
+import { WebseedDocuments } from '../../src/swarm/webseed-documents.ts'
 
 const BYTES = Buffer.alloc(100_000, 'some bytes of a model')
 const SHA256 = createHash('sha256').update(BYTES).digest('hex')

@@ -7,7 +7,7 @@ import type { Job } from '@svc/client/protocol'
 import { startFakeHub } from '@svc/testkit/fake-hub'
 import { expect, onTestFinished, test } from 'vitest'
 import { BUILTIN_NETWORKS } from '../../src/app/networks.ts'
-import { SwarmClient } from '../../src/swarm/swarm-client.ts'
+import { openSwarm } from '../../src/app/open-swarm.ts'
 import { eventually, MIB, Node, pinned, weights } from '../swarm/nodes.ts'
 import { addressOf, ask, digestOf } from './arriving.ts'
 
@@ -74,7 +74,7 @@ const startNode = (mirror: object, endpoint: string): Promise<Node> =>
         mirror: { on_demand: true, ...mirror },
         hub: { endpoint }
       },
-      networks: { swarm: (context) => SwarmClient.open(context), hub: BUILTIN_NETWORKS.hub! }
+      networks: { swarm: (context) => openSwarm(context), hub: BUILTIN_NETWORKS.hub! }
     }
   })
 

@@ -10,10 +10,10 @@ import { type FakeHub, startFakeHub } from '@svc/testkit/fake-hub'
 import { makeGguf, seededBytes } from '@svc/testkit/models'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { BUILTIN_NETWORKS } from '../../src/app/networks.ts'
+import { openSwarm } from '../../src/app/open-swarm.ts'
 import { VERSION } from '../../src/app/version.ts'
 import { mergeConfig } from '../../src/config/config.ts'
 import { createLog } from '../../src/log.ts'
-import { SwarmClient } from '../../src/swarm/swarm-client.ts'
 import { signed } from '../mirror/s3-client.ts'
 import { type TestDaemon, temporaryFolder, testDaemon } from '../support/daemon.ts'
 
@@ -120,7 +120,7 @@ beforeAll(async () => {
   )
   const networks = {
     hub: BUILTIN_NETWORKS.hub!,
-    swarm: (context: Parameters<typeof SwarmClient.open>[0]) => SwarmClient.open(context)
+    swarm: (context: Parameters<typeof openSwarm>[0]) => openSwarm(context)
   }
   const lines = createLog('debug', 'json', { write: (line: string) => void log.push(line) })
   daemon = await testDaemon({ folder, config, networks, log: lines }, cleanUp)

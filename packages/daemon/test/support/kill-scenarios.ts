@@ -2,8 +2,8 @@ import { existsSync, readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { startFakeHub } from '@svc/testkit/fake-hub'
 import { expect, onTestFinished } from 'vitest'
+import { openSwarm } from '../../src/app/open-swarm.ts'
 import { createHubImports } from '../../src/sources/hub/hub-imports.ts'
-import { SwarmClient } from '../../src/swarm/swarm-client.ts'
 import { Node, pinned } from '../swarm/nodes.ts'
 import { type ApiClient, type TestDaemon, testDaemon } from './daemon.ts'
 import { type KillRig, type KillScenario, Refused, stateBytes } from './kill-sweep.ts'
@@ -151,7 +151,7 @@ const fill: KillScenario = {
     const lines = Object.entries(SWARM).map(([key, value]) => `${key} = ${JSON.stringify(value)}`)
     return {
       config: `[swarm]\n${lines.join('\n')}\n`,
-      after: { networks: { swarm: (context) => SwarmClient.open(context) }, fileConfig: { swarm: SWARM } },
+      after: { networks: { swarm: (context) => openSwarm(context) }, fileConfig: { swarm: SWARM } },
       act: async (daemon) => void (await done(daemon, '/v1/import/bt', body)),
       check: async (after) => {
         expect((await opened(after, 'svc:///a/b:q4_0')).missing).toBe(undefined)

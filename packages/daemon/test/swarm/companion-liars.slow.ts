@@ -6,13 +6,13 @@ import { buildInfo, formatInfohash, leafLayer, piecesRoot, type TorrentInfo } fr
 import { digestFromBytes, type Sha256Digest } from '@svc/ref'
 import { createSwarm, type TorrentStorage } from '@svc/swarm'
 import { expect, onTestFinished, test } from 'vitest'
-import { SwarmClient } from '../../src/swarm/swarm-client.ts'
+import { openSwarm } from '../../src/app/open-swarm.ts'
 import { sharedByFile } from '../support/daemon.ts'
 import { eventually, Node, type NodeOptions, pinned, weights } from './nodes.ts'
 
 /** Waits for companions only a moment. */
 const IMPATIENT: NodeOptions = {
-  more: { networks: { swarm: (context) => SwarmClient.open(context, { companionsTimeoutMs: 5_000 }) } }
+  more: { networks: { swarm: (context) => openSwarm(context, { companionsTimeoutMs: 5_000 }) } }
 }
 
 type Bytes = Uint8Array

@@ -30,7 +30,7 @@ test('an artifact that has just become withheld announces no companions', async 
     swarm,
     beside,
     isFetching: () => false,
-    config: config.swarm,
+    settings: config.swarm,
     log
   })
   onTestFinished(() => companions.close())

@@ -8,8 +8,8 @@ import { until } from '@svc/testkit/until'
 import { expect, onTestFinished, vi } from 'vitest'
 import type { InspectedOptions } from '../../src/app/daemon.ts'
 import { type InspectedDaemon, startInspected } from '../../src/app/daemon.ts'
+import { openSwarm } from '../../src/app/open-swarm.ts'
 import type { FileConfig } from '../../src/config/keys.ts'
-import { SwarmClient } from '../../src/swarm/swarm-client.ts'
 import { type CleanUp, temporaryFolder } from '../support/daemon.ts'
 import { type Files, writeFiles } from '../support/models.ts'
 
@@ -67,7 +67,7 @@ export class Node {
         ...(mirror && { mirror }),
         ...(trust && { trust })
       },
-      networks: { swarm: (context) => SwarmClient.open(context) },
+      networks: { swarm: (context) => openSwarm(context) },
       ...more
     })
     const node = new Node(own, running)

@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs'
 import type { ShareResult } from '@svc/client/protocol'
 import type { Sha256Digest } from '@svc/ref'
 import { expect, test } from 'vitest'
-import { SwarmClient } from '../../src/swarm/swarm-client.ts'
+import { openSwarm } from '../../src/app/open-swarm.ts'
 import { sharedByFile } from '../support/daemon.ts'
 import { contentOf, kindOf, startWebseed } from './fake-webseed.ts'
 import { listeningTracker } from './listening-tracker.ts'
@@ -25,7 +25,7 @@ const OWN = { 'notes.txt': 'mine' }
 
 /** Waits for companions only a moment. */
 const IMPATIENT: NodeOptions = {
-  more: { networks: { swarm: (context) => SwarmClient.open(context, { companionsTimeoutMs: 1_000 }) } }
+  more: { networks: { swarm: (context) => openSwarm(context, { companionsTimeoutMs: 1_000 }) } }
 }
 
 const served = sharedByFile(async (cleanUp) => {

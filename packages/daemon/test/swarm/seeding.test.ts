@@ -2,8 +2,9 @@ import { chmodSync, existsSync, readdirSync, readFileSync, writeFileSync } from 
 import { join } from 'node:path'
 import type { Sha256Digest } from '@svc/ref'
 import { expect, onTestFinished, test } from 'vitest'
+import { type ConfiguredSwarmDeps, openSwarm } from '../../src/app/open-swarm.ts'
 import { createLog } from '../../src/log.ts'
-import { SwarmClient, type SwarmClientDeps } from '../../src/swarm/swarm-client.ts'
+import type { SwarmClient } from '../../src/swarm/swarm-client.ts'
 import { contentOf, documentsOnly, startWebseed } from './fake-webseed.ts'
 import { eventually, MIB, Node, pinned, refOf, weights } from './nodes.ts'
 
@@ -125,7 +126,7 @@ test('a model that needed a token is withheld from peers and webseed, unless see
 test('a seeded model leaves at once when another import of it needed a token', async () => {
   let client: SwarmClient
   const node = await Node.start({
-    more: { networks: { swarm: async (context) => (client = await SwarmClient.open(context)) } }
+    more: { networks: { swarm: async (context) => (client = await openSwarm(context)) } }
   })
   const { manifestDigest } = await node.publish(small(11))
   const { artifacts } = node.running.context
@@ -169,13 +170,13 @@ test('the start ends at its limit, and the verification continues in the backgro
   await node.stop()
   // it is not done before somebody can ask how far it is.
   const { promise: heard, resolve: letGo } = Promise.withResolvers<void>()
-  const swarm = (context: SwarmClientDeps): Promise<SwarmClient> => {
+  const swarm = (context: ConfiguredSwarmDeps): Promise<SwarmClient> => {
     const verify = context.store.verify.bind(context.store)
     context.store.verify = async (digest, options) => {
       if (digest === large) await heard
       return verify(digest, options)
     }
-    return SwarmClient.open(context, { startLimitMs: 0 })
+    return openSwarm(context, { startLimitMs: 0 })
   }
   const again = await Node.start({ folder: node.folder, more: { networks: { swarm } } })
   onTestFinished(() => letGo())
@@ -200,7 +201,7 @@ test('a share during the start-up verification announces nothing before that is 
   await node.stop()
   const again = await Node.start({
     folder: node.folder,
-    more: { networks: { swarm: (context) => SwarmClient.open(context, { startLimitMs: 0 }) } }
+    more: { networks: { swarm: (context) => openSwarm(context, { startLimitMs: 0 }) } }
   })
   // before, while and after it is found to be corrupt
   const shares = await Promise.all([bad, bad, good, bad].map((manifest) => again.client.joinShare(refOf(manifest))))
@@ -228,7 +229,7 @@ test('simultaneous joins of one artifact are one, and log no error', async () =>
 async function stoppedJoin(question: number): Promise<{ node: Node; isAsked: Promise<void>; letGo: () => void }> {
   const [asked, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
   let questions = 0
-  const swarm = (context: SwarmClientDeps): Promise<SwarmClient> => {
+  const swarm = (context: ConfiguredSwarmDeps): Promise<SwarmClient> => {
     const isGiven = async (digest: Sha256Digest): Promise<boolean> => {
       const given = await context.needed.isGiven(digest)
       if (++questions !== question) return given
@@ -236,7 +237,7 @@ async function stoppedJoin(question: number): Promise<{ node: Node; isAsked: Pro
       await released.promise
       return given
     }
-    return SwarmClient.open({ ...context, needed: { isGiven } })
+    return openSwarm({ ...context, needed: { isGiven } })
   }
   onTestFinished(() => released.resolve())
   const node = await Node.start({ swarm: { seed_on_import: false }, more: { networks: { swarm } } })

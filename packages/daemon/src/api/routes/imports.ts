@@ -17,7 +17,7 @@ import type { Catalog } from '../../sources/catalog/catalog.ts'
 import type { HubImports } from '../../sources/hub/hub-imports.ts'
 import type { LocalImports } from '../../sources/local/local-imports.ts'
 import type { OciImports } from '../../sources/oci/oci-imports.ts'
-import type { SwarmClient } from '../../swarm/swarm-client.ts'
+import type { SwarmJobs } from '../../swarm/swarm-jobs.ts'
 import { readJsonBody } from '../body.ts'
 import { catalogIsOff, noHub, swarmIsOff } from '../refusals.ts'
 import { defineRoute } from '../route.ts'
@@ -27,18 +27,18 @@ export interface ImportRoutesDeps extends Pick<Library, 'resolver' | 'usage'>, E
   readonly asked: AskedImports
   readonly local: LocalImports
   readonly hub: HubImports | undefined
-  readonly swarm: Pick<SwarmClient, 'importBt'> | undefined
+  readonly swarmJobs: SwarmJobs | undefined
   readonly catalog: Catalog | undefined
   readonly oci: OciImports
 }
 
 export function importRoutes(deps: ImportRoutesDeps) {
-  const { asked, resolver, local, hub, swarm, catalog, oci } = deps
+  const { asked, resolver, local, hub, swarmJobs, catalog, oci } = deps
   const starters = {
     ensure: (body: EnsureBody) => ensure(body, deps),
     importLocal: (body: ImportLocalBody) => local.importLocal(body),
     importHf: (body: ImportHfBody) => (hub ?? noHub()).importHf(body),
-    importBt: (body: ImportBtBody) => (swarm ?? swarmIsOff()).importBt(body),
+    importBt: (body: ImportBtBody) => (swarmJobs ?? swarmIsOff()).importBt(body),
     importCatalog: (body: ImportCatalogBody) => (catalog ?? catalogIsOff()).importCatalog(body),
     importOci: (body: ImportOciBody) => oci.importOci(body)
   }

@@ -1,6 +1,7 @@
 import { ROUTES, type ShareResult } from '@svc/client/protocol'
 import type { Library } from '@svc/library/parts'
 import { formatRepoId } from '@svc/ref'
+import { howToFetch, sharedNote } from '../../advice.ts'
 import { ConfigError, DaemonError } from '../../errors.ts'
 import type { LocalImports } from '../../sources/local/local-imports.ts'
 import type { SharingChoices } from '../../swarm/sharing-choices.ts'
@@ -18,7 +19,12 @@ export interface SharingRoutesDeps extends Pick<Library, 'resolver'> {
 export function sharingRoutes({ resolver, swarm, sharing, local }: SharingRoutesDeps) {
   const share = async (text: string, join: boolean): Promise<ShareResult> => {
     const { ref, ns, name, manifestDigest } = await resolver.resolveHere(text)
-    return (swarm ?? swarmIsOff()).share({ ref, manifestDigest, name: formatRepoId({ ns, name }), join })
+    const request = { ref, manifestDigest, name: formatRepoId({ ns, name }), join }
+    const { heldBack, note, ...shared } = await (swarm ?? swarmIsOff()).share(request)
+    const said = sharedNote(heldBack, note)
+    const { magnet, companions } = shared
+    const command = howToFetch({ magnet, pin: manifestDigest, companions })
+    return { ...shared, ...(said !== undefined && { note: said }), command }
   }
   return {
     share: defineRoute(ROUTES.share, ({ query }) => share(query.ref, false)),

@@ -33,7 +33,7 @@ export interface StatusDeps extends Pick<Library, 'clock' | 'store'> {
   }
   readonly state: StateParts
   readonly jobs: JobRegistry
-  readonly swarm: { status(): Promise<SwarmStatus> } | undefined
+  readonly swarm: { status(): Promise<Omit<SwarmStatus, 'enabled'>> } | undefined
   readonly catalog: { status(): CatalogStatus } | undefined
   readonly local: { readonly seedLocal: boolean | undefined }
 }
@@ -68,7 +68,7 @@ export function statusOf(deps: StatusDeps): () => Promise<Status> {
         ...present('unfinished', unfinished(store)),
         ...present('quarantined', await quarantined(store))
       },
-      swarm: (await swarm?.status()) ?? swarmOff(config.swarm.seed),
+      swarm: swarm === undefined ? swarmOff(config.swarm.seed) : { enabled: true, ...(await swarm.status()) },
       ...(damaged.length > 0 && { damaged }),
       ...(catalog && { catalog: catalog.status() }),
       ...(local.seedLocal !== undefined && { seedLocal: local.seedLocal })

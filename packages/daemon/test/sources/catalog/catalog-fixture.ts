@@ -13,10 +13,10 @@ import { type FakeHub, type FakeRepoFile, startFakeHub } from '@svc/testkit/fake
 import { startV1Peer, type V1Peer, type V1PeerOptions } from '@svc/testkit/v1-peer'
 import { afterEach, beforeEach, expect } from 'vitest'
 import { type InspectedDaemon, startInspected } from '../../../src/app/daemon.ts'
+import { openSwarm } from '../../../src/app/open-swarm.ts'
 import { Catalog } from '../../../src/sources/catalog/catalog.ts'
 import type { PullTimings } from '../../../src/sources/catalog/pull.ts'
 import { createHubImports } from '../../../src/sources/hub/hub-imports.ts'
-import { SwarmClient } from '../../../src/swarm/swarm-client.ts'
 
 export const REPO = 'Org/Model-GGUF'
 export const GGUF = 'model-q8_0.gguf'
@@ -79,7 +79,7 @@ export async function start(
     },
     networks: {
       hub: (context) => createHubImports(context),
-      swarm: (context) => SwarmClient.open(context),
+      swarm: (context) => openSwarm(context),
       catalog: (context) => {
         store = context.store
         return new Catalog(context, {

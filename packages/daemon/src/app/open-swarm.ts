@@ -1,0 +1,37 @@
+import { howToFetch } from '../advice.ts'
+import { configuredAddress } from '../config/address.ts'
+import type { DaemonConfig } from '../config/config.ts'
+import { StartError } from '../errors.ts'
+import { SwarmClient, type SwarmClientDeps, type SwarmClientOptions } from '../swarm/swarm-client.ts'
+import { WebseedKeys } from '../swarm/webseed-keys.ts'
+
+export interface ConfiguredSwarmDeps extends Omit<SwarmClientDeps, 'settings' | 'addresses' | 'keys' | 'howToFetch'> {
+  readonly config: Pick<DaemonConfig, 'swarm' | 'webseedKeys'>
+}
+
+/** The swarm client as the configuration says. @throws StartError, ConfigError when an address or a key is unavailable */
+export async function openSwarm(
+  { config, ...parts }: ConfiguredSwarmDeps,
+  options?: SwarmClientOptions
+): Promise<SwarmClient> {
+  const { swarm: settings, webseedKeys } = config
+  const { peerAddr, webseedAddr } = settings
+  const peer = configuredAddress(peerAddr, '[swarm] peer_addr')
+  const webseed = webseedAddr === '' ? undefined : configuredAddress(webseedAddr, '[swarm] webseed_addr')
+  const keys = webseedKeys.length === 0 ? undefined : new WebseedKeys(webseedKeys, process.env, parts.clock)
+  await keys?.check()
+  try {
+    const client = await SwarmClient.open(
+      { ...parts, settings, addresses: { peer, webseed }, keys, howToFetch },
+      options
+    )
+    parts.log.info(
+      { seed: settings.seed, decidedBy: 'seed under [swarm] in the configuration' },
+      'the swarm client listens'
+    )
+    return client
+  } catch (cause) {
+    const why = `${(cause as Error).message}; see peer_addr and webseed_addr under [swarm]`
+    throw new StartError(`the swarm client cannot start: ${why}`, { cause })
+  }
+}

@@ -1,0 +1,47 @@
+import type { PeerAddress, TokenBucket } from '@svc/internal-net'
+import { TRANSFER_NICE } from '@svc/internal-workers'
+import type { Library } from '@svc/library/parts'
+import { createSwarm, type Swarm } from '@svc/swarm'
+import type { ParseAnswer } from '../answers.ts'
+import type { SwarmSettings } from './settings.ts'
+import type { SignedRequests } from './signed-requests.ts'
+
+/** Bootstrap nodes of the DHT, unless others are configured. */
+const PUBLIC_DHT_NODES = ['router.bittorrent.com:6881', 'router.utorrent.com:6881', 'dht.transmissionbt.com:6881']
+
+export interface EngineDeps extends Pick<Library, 'clock' | 'log'> {
+  readonly settings: SwarmSettings
+  readonly peerAddress: PeerAddress
+  readonly limit: TokenBucket
+  readonly parse: ParseAnswer
+  /** Undefined if no request to a webseed is signed. */
+  readonly headersFor: SignedRequests['headersFor'] | undefined
+}
+
+/** The BitTorrent engine, listening. @throws the error of `listen`, and the engine's for invalid settings */
+export function openEngine({
+  clock,
+  log,
+  settings,
+  peerAddress,
+  limit,
+  parse,
+  headersFor
+}: EngineDeps): Promise<Swarm> {
+  const { dht, dhtBootstrap = PUBLIC_DHT_NODES, trusted, zone, lsd } = settings
+  return createSwarm({
+    clock,
+    peerAddress,
+    pex: dht,
+    dht: dht && { bootstrap: dhtBootstrap, host: peerAddress.host },
+    uploadLimit: limit,
+    ...(headersFor && { webseedHeaders: headersFor }),
+    trusted,
+    ...(zone !== undefined && { zone }),
+    lsd,
+    parseInfo: (info) => parse('info', info),
+    verifyNice: TRANSFER_NICE,
+    onFault: ({ thread, error, count, pauseMs }) =>
+      log.warn({ err: error, thread, count, pauseMs }, 'a thread that finds peers crashed or hung, and starts again')
+  })
+}

@@ -1,0 +1,37 @@
+import type { PeerAddress, TokenBucket } from '@svc/internal-net'
+import type { Traffic } from '@svc/internal-server'
+import { WebseedListener, type WebseedListenerDeps } from './webseed-listener.ts'
+
+export interface WebseedPortDeps extends Omit<WebseedListenerDeps, 'budget'> {
+  /** Undefined: never. */
+  readonly address: PeerAddress | undefined
+  readonly limit: TokenBucket
+  /** Counts the listener's traffic; made when it listens. */
+  readonly traffic: () => Traffic | undefined
+}
+
+/** The webseed listener, from the first time that something is shared. */
+export class WebseedPort {
+  readonly #deps: WebseedPortDeps
+  #listener: WebseedListener | undefined
+
+  constructor(deps: WebseedPortDeps) {
+    this.#deps = deps
+  }
+
+  get listener(): WebseedListener | undefined {
+    return this.#listener
+  }
+
+  /** Idempotent. @throws the error of `listen` */
+  async open(): Promise<void> {
+    const { address, limit, traffic, ...deps } = this.#deps
+    if (address === undefined || this.#listener !== undefined) return
+    const budget = limit.limited ? limit : undefined
+    this.#listener = await WebseedListener.listen({ ...deps, budget }, address, traffic())
+  }
+
+  async close(): Promise<void> {
+    await this.#listener?.close()
+  }
+}
