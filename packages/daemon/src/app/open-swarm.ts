@@ -3,7 +3,7 @@ import { configuredAddress } from '../config/address.ts'
 import type { DaemonConfig } from '../config/config.ts'
 import { StartError } from '../errors.ts'
 import { SwarmClient, type SwarmClientDeps, type SwarmClientOptions } from '../swarm/swarm-client.ts'
-import { WebseedKeys } from '../swarm/webseed-keys.ts'
+import { webseedKeysOf } from '../webseed-keys.ts'
 
 export interface ConfiguredSwarmDeps extends Omit<SwarmClientDeps, 'settings' | 'addresses' | 'keys' | 'howToFetch'> {
   readonly config: Pick<DaemonConfig, 'swarm' | 'webseedKeys'>
@@ -14,12 +14,11 @@ export async function openSwarm(
   { config, ...parts }: ConfiguredSwarmDeps,
   options?: SwarmClientOptions
 ): Promise<SwarmClient> {
-  const { swarm: settings, webseedKeys } = config
+  const { swarm: settings } = config
   const { peerAddr, webseedAddr } = settings
   const peer = configuredAddress(peerAddr, '[swarm] peer_addr')
   const webseed = webseedAddr === '' ? undefined : configuredAddress(webseedAddr, '[swarm] webseed_addr')
-  const keys = webseedKeys.length === 0 ? undefined : new WebseedKeys(webseedKeys, process.env, parts.clock)
-  await keys?.check()
+  const keys = await webseedKeysOf(config, process.env)
   try {
     const client = await SwarmClient.open(
       { ...parts, settings, addresses: { peer, webseed }, keys, howToFetch },

@@ -10,7 +10,7 @@ import { TRUST_KEYS } from '../config/trust.ts'
 import { WEBSEED_KEYS } from '../config/webseed.ts'
 import type { Flags } from '../flags.ts'
 import { lookAtStore } from '../store-opening.ts'
-import { WebseedKeys } from '../swarm/webseed-keys.ts'
+import { webseedKeysOf } from '../webseed-keys.ts'
 
 /**
  * The output of `svcd --check`: where the configuration was read from, the paths of store and socket and what set them,
@@ -23,7 +23,7 @@ export async function checkConfig(flags: Flags, env: Environment): Promise<strin
   const config = programConfig(written, flags, env)
   checkAddresses(config)
   await s3KeysOf(config.mirror)?.read(S3_KEYS)
-  await new WebseedKeys(config.webseedKeys, env).check()
+  await webseedKeysOf(config, env)
   await TrustRules.open(config.trust)
   const { problem } = await lookAtStore(config.store)
   const keys = keysOf(written)

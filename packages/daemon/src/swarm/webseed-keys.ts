@@ -1,20 +1,34 @@
 import { type Clock, systemClock } from '@svc/internal-clock'
 import { type AccessKey, SecretFile, signGet } from '@svc/internal-server'
-import type { Environment } from '../config/config.ts'
-import type { WebseedKeyConfig } from '../config/webseed.ts'
-import { ConfigError } from '../errors.ts'
+import { LibraryError } from '@svc/library/parts'
+
+/** A webseed whose requests are signed. */
+export interface WebseedKey {
+  /** The base of the URLs whose requests are signed: an origin and a path that ends in a slash. */
+  readonly base: URL
+  /** Of the bucket. */
+  readonly region: string
+  /** Absolute path of a file as the AWS tools have it; undefined: the environment, by their variables. */
+  readonly credentialsFile: string | undefined
+  /** A part of that file. */
+  readonly profile: string
+}
 
 /**
- * Signs requests to the webseeds with a table `[webseed."https://…"]` (spec add.33), and to no other host, port, scheme
- * or path. A file is read again when it has changed, so that keys can be renewed.
+ * Signs requests to the webseeds that have a key (spec add.33), and to no other host, port, scheme or path. A file is
+ * read again when it has changed, so that keys can be renewed.
  */
 export class WebseedKeys {
-  readonly #configs: readonly WebseedKeyConfig[]
-  readonly #env: Environment
+  readonly #configs: readonly WebseedKey[]
+  readonly #env: Readonly<Record<string, string | undefined>>
   readonly #clock: Pick<Clock, 'now'>
   readonly #files = new Map<string, SecretFile<ReadonlyMap<string, AccessKey>>>()
 
-  constructor(configs: readonly WebseedKeyConfig[], env: Environment, clock: Pick<Clock, 'now'> = systemClock) {
+  constructor(
+    configs: readonly WebseedKey[],
+    env: Readonly<Record<string, string | undefined>>,
+    clock: Pick<Clock, 'now'> = systemClock
+  ) {
     // the longest first: a more specific base takes precedence
     this.#configs = [...configs].sort((a, b) => b.base.pathname.length - a.base.pathname.length)
     this.#env = env
@@ -29,7 +43,7 @@ export class WebseedKeys {
     const config = this.#configOf(url)
     if (config === undefined) return undefined
     const key = await this.#keyOf(config).catch((cause: unknown) => {
-      throw new Error('its key cannot be used; svcd --check says why', { cause })
+      throw new Error('its key cannot be used; the status says why', { cause })
     })
     return signGet({ url, headers, region: config.region, key, at: new Date(this.#clock.now()) })
   }
@@ -52,38 +66,37 @@ export class WebseedKeys {
     )
   }
 
-  /** @throws ConfigError naming a file or variables that cannot be used, but never their content */
+  /** @throws LibraryError `E_INVALID` naming a file or variables that cannot be used, but never their content */
   async check(): Promise<void> {
     for (const config of this.#configs) await this.#keyOf(config)
   }
 
-  #configOf(url: URL): WebseedKeyConfig | undefined {
+  #configOf(url: URL): WebseedKey | undefined {
     return this.#configs.find(({ base }) => url.origin === base.origin && url.pathname.startsWith(base.pathname))
   }
 
-  async #keyOf({ base, credentialsFile, profile }: WebseedKeyConfig): Promise<AccessKey> {
-    const where = `[webseed."${base.href}"]`
+  async #keyOf({ base, credentialsFile, profile }: WebseedKey): Promise<AccessKey> {
+    const where = `the webseed ${base.href}`
     if (credentialsFile === undefined) {
       const key = keyOf(this.#env.AWS_ACCESS_KEY_ID, this.#env.AWS_SECRET_ACCESS_KEY, this.#env.AWS_SESSION_TOKEN)
       if (key !== undefined) return key
-      throw new ConfigError(
-        `${where} has no key: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY in the environment of svcd, or name a credentials_file`
+      throw refusal(
+        `${where} has no key: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY in the environment, or name a file with credentials`
       )
     }
     const key = (await this.#read(credentialsFile, where)).get(profile)
     if (key !== undefined) return key
-    throw new ConfigError(
-      `${where}: ${credentialsFile} has no [${profile}] with aws_access_key_id and aws_secret_access_key`
-    )
+    throw refusal(`${where}: ${credentialsFile} has no [${profile}] with aws_access_key_id and aws_secret_access_key`)
   }
 
   #read(path: string, where: string): Promise<ReadonlyMap<string, AccessKey>> {
-    const refusal = (message: string, cause?: unknown): Error => new ConfigError(message, { cause })
     const file = this.#files.get(path) ?? new SecretFile(path, parseKeys, refusal)
     this.#files.set(path, file)
     return file.read(where)
   }
 }
+
+const refusal = (message: string, cause?: unknown): LibraryError => new LibraryError('E_INVALID', message, { cause })
 
 function keyOf(id: string | undefined, secret: string | undefined, token: string | undefined): AccessKey | undefined {
   const [accessKeyId, secretAccessKey, sessionToken] = [id?.trim(), secret?.trim(), token?.trim()]
