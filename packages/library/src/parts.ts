@@ -139,7 +139,15 @@ export { type CompanionsRequest, Importer, type ImportRequest } from './import/i
 export type { PlannedImport } from './import/plan.ts'
 export { Proof } from './import/proof.ts'
 export { writeDocument, writeRecord } from './import/seal.ts'
-export type { ImportSelection, MayReplace, SourceSelection } from './import/selection.ts'
+export {
+  type ImportChoice,
+  type ImportSelection,
+  importSelectionOf,
+  type MayReplace,
+  mayReplaceOf,
+  opaqueOf,
+  type SourceSelection
+} from './import/selection.ts'
 export type {
   ClaimedFile,
   ClaimedOrigin,
@@ -152,6 +160,7 @@ export type {
   RemoteFile,
   Reuse
 } from './import/source.ts'
+export { importTarget, targetFor } from './import/target.ts'
 export { adoptedSource } from './local/adopted.ts'
 export { toolsHere } from './local/downloads.ts'
 export { localSource } from './local/source.ts'

@@ -20,7 +20,6 @@ import {
   TrustRules
 } from '@svc/library/parts'
 import type { Sha256Digest } from '@svc/ref'
-import { AnswerReader } from '../answers.ts'
 import { toWireError } from '../api/wire-error.ts'
 import type { DaemonConfig } from '../config/config.ts'
 import { ConfigError, StartError } from '../errors.ts'
@@ -33,6 +32,7 @@ import { LocalImports } from '../sources/local/local-imports.ts'
 import { OciImports } from '../sources/oci/oci-imports.ts'
 import { StandingViews } from '../standing/standing-views.ts'
 import { openStore } from '../store-opening.ts'
+import { AnswerReader } from '../swarm/answers.ts'
 import { SwarmJobs } from '../swarm/swarm-jobs.ts'
 import type { NetworkFactories } from './networks.ts'
 

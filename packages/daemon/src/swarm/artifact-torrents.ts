@@ -9,7 +9,7 @@ import {
 } from '@svc/manifest'
 import type { PieceLayers } from '@svc/metainfo'
 import { digestBytes, type Sha256Digest } from '@svc/ref'
-import type { AnswerReader } from '../answers.ts'
+import type { AnswerReader } from './answers.ts'
 
 /** Piece layers: 32 bytes per piece, and at most 2 million pieces. */
 const MAX_LAYERS_BYTES = 80 << 20

@@ -2,7 +2,7 @@ import type { PeerAddress, TokenBucket } from '@svc/internal-net'
 import { TRANSFER_NICE } from '@svc/internal-workers'
 import type { Library } from '@svc/library/parts'
 import { createSwarm, type Swarm } from '@svc/swarm'
-import type { ParseAnswer } from '../answers.ts'
+import type { ParseAnswer } from './answers.ts'
 import type { SwarmSettings } from './settings.ts'
 import type { SignedRequests } from './signed-requests.ts'
 

@@ -1,15 +1,17 @@
 import {
   checkedHints,
+  importTarget,
   isHttpUrl,
   isPeerAddress,
   isTrackerUrl,
   LibraryError,
   type MayReplace,
+  mayReplaceOf,
+  opaqueOf,
   type SwarmHints
 } from '@svc/library/parts'
 import { type Magnet, MetainfoError, parseMagnet, tryParseInfohash } from '@svc/metainfo'
 import { type RepoId, type Sha256Digest, tryParseDigest } from '@svc/ref'
-import { importTarget, mayReplaceOf, opaqueOf } from '../import-fields.ts'
 import type { OpaqueFiles } from './opaque-files.ts'
 
 /** The pin of companions, and their torrent. */

@@ -5,7 +5,7 @@ import { policyOf, type SwarmHints } from '@svc/library/parts'
 import { type ArtifactTorrent, MAX_DOCUMENT_BYTES, manifestPath, torrentName } from '@svc/manifest'
 import { formatInfohash, type PieceLayers, type TorrentInfo, toHex } from '@svc/metainfo'
 import { digestHex, type Sha256Digest } from '@svc/ref'
-import type { ParseAnswer } from '../answers.ts'
+import type { ParseAnswer } from './answers.ts'
 import type { WebseedKeys } from './webseed-keys.ts'
 
 /** A body that arrives slowly is abandoned after this time, however small it is. */

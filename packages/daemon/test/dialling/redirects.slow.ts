@@ -20,7 +20,6 @@ import { CERTIFICATE, KEY } from '../../../hub/test/certificate.ts'
 import { announceHttp } from '../../../internal/discovery/src/http-announce.ts'
 import { tryParseTrackerUrl } from '../../../internal/discovery/src/tracker-url.ts'
 import { throughUrl } from '../../../publish/src/check.ts'
-import { parseHere } from '../../src/answers.ts'
 import { CatalogProvider } from '../../src/sources/catalog/provider.ts'
 import { WebseedDocuments } from '../../src/swarm/webseed-documents.ts'
 
@@ -29,6 +28,8 @@ const SHA256 = createHash('sha256').update(BYTES).digest('hex')
 const COMMIT = '1'.repeat(40)
 const CREDENTIAL = 'of the owner'
 const never = new AbortController().signal
+/** None of these documents is read. */
+const unread = (): Promise<never> => Promise.reject(new Error('a document was read'))
 
 interface Seen {
   readonly origin: string
@@ -241,7 +242,7 @@ const DOORS: Readonly<Record<string, Door>> = {
         }
         const told: string[] = []
         const documents = new WebseedDocuments(
-          { web, keys, clock: systemClock, parse: parseHere },
+          { web, keys, clock: systemClock, parse: unread },
           { webseeds: [base], others: [] } as never,
           (message) => told.push(message)
         )
@@ -253,7 +254,7 @@ const DOORS: Readonly<Record<string, Door>> = {
     follows: 'none',
     ask: () =>
       withWeb(async (web) =>
-        (await new CatalogProvider(base, web, systemClock, parseHere).search('a')) ? 'done' : 'refused'
+        (await new CatalogProvider(base, web, systemClock, unread).search('a')) ? 'done' : 'refused'
       )
   },
   'what a publication reads back': {

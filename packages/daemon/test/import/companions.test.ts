@@ -1,8 +1,8 @@
 import { chmodSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { importSelectionOf } from '@svc/library/parts'
 import { parseCompanions } from '@svc/manifest'
 import { describe, expect, it } from 'vitest'
-import { importSelectionOf } from '../../src/import-fields.ts'
 import { sharedByFile, type TestDaemon, temporaryFolder, testDaemon } from '../support/daemon.ts'
 import { gguf, MODEL, safetensors, writeFiles } from '../support/models.ts'
 

@@ -18,11 +18,14 @@ import { parseOciIndex, parseOciManifest } from '@svc/oci'
 import { parseListing } from '@svc/publish'
 import type { Sha256Digest } from '@svc/ref'
 import { beforeAll, expect, onTestFinished, test } from 'vitest'
-import { DocumentReader } from '../../../internal/state/src/document-calls.ts'
+import { DocumentReader } from '../../../internal/state/src/document-reader.ts'
 import { Offload } from '../../../internal/state/src/offload/pool.ts'
 import { configFacts } from '../../../library/src/import/config-facts.ts'
 import { walkIn } from '../../../library/src/import/heads.ts'
-import { AnswerReader, parseHere } from '../../src/answers.ts'
+import { CatalogDocumentReader, DOCUMENTS as OF_CATALOG } from '../../src/sources/catalog/catalog-documents.ts'
+import { HubDocumentReader, DOCUMENTS as OF_HUB } from '../../src/sources/hub/hub-documents.ts'
+import { OciDocumentReader, DOCUMENTS as OF_OCI } from '../../src/sources/oci/oci-documents.ts'
+import { ANSWERS, AnswerReader } from '../../src/swarm/answers.ts'
 
 const MIB = 2 ** 20
 const KINDS = ['index', 'manifest', 'storedManifest', 'companions'] as const
@@ -100,10 +103,33 @@ function readerHere(): DocumentReader {
   return reader
 }
 
-function answersHere(): AnswerReader {
-  const answers = new AnswerReader()
+/** Those who read what other machines send, and how. */
+const READERS = {
+  catalog: [CatalogDocumentReader, OF_CATALOG],
+  hub: [HubDocumentReader, OF_HUB],
+  oci: [OciDocumentReader, OF_OCI],
+  swarm: [AnswerReader, ANSWERS]
+} as const
+/** A document of another machine: whose, of which kind, and what else decides what is read. */
+type Sent = readonly [of: keyof typeof READERS, kind: string, bytes: Uint8Array, ...about: unknown[]]
+
+interface Reading {
+  parse(kind: string, bytes: Uint8Array, ...about: unknown[]): Promise<unknown>
+  close(): Promise<void>
+}
+
+function answersOf(of: Sent[0]): Reading {
+  const answers = new READERS[of][0]() as unknown as Reading
   onTestFinished(() => answers.close())
   return answers
+}
+
+async function parseHere([of, kind, bytes, ...about]: Sent): Promise<unknown> {
+  const parsers = READERS[of][1].parsers as unknown as Record<
+    string,
+    (bytes: Uint8Array, ...about: unknown[]) => unknown
+  >
+  return parsers[kind]!(bytes, ...about)
 }
 
 /** The turns of the event loop until a promise settles. */
@@ -187,10 +213,7 @@ const V1_INFOHASH = createHash('sha1').update(V1_TORRENT).digest('hex')
 const DIGEST_PAGE = Buffer.from(
   `{"manifest":${JSON.stringify(Array.from({ length: 5_000 }, (_, i) => `${'a'.repeat(64)}  f${i}`).join('\n'))}}`
 )
-const LONG: readonly (readonly [
-  string,
-  (reader: DocumentReader, offload: Offload, answers: AnswerReader) => Promise<unknown>
-])[] = [
+const LONG: readonly (readonly [string, (reader: DocumentReader, offload: Offload) => Promise<unknown>])[] = [
   [
     'companions',
     (reader) =>
@@ -208,49 +231,47 @@ const LONG: readonly (readonly [
   ['a list of parts', (reader) => reader.parse('parts', worst(MIB).get('keys')!)],
   ['a config.json', (_, offload) => configFacts(worst(MIB).get('keys')!, offload)],
   ['its memory', (_, offload) => offload.call('cache', { config: worst(MIB).get('shapes')!.toString() })],
-  ...HUB.map(
-    ([what, kind, bytes, about]) =>
-      [
-        what,
-        (_: DocumentReader, __: Offload, answers: AnswerReader) => answers.parse('hub', bytes, [kind, about])
-      ] as const
-  ),
-  ...(['index', 'manifest', 'quant', 'token'] as const).map(
-    (kind) =>
-      [
-        `an OCI ${kind}`,
-        (_: DocumentReader, __: Offload, answers: AnswerReader) => answers.parse('oci', ONE_TEXT, kind)
-      ] as const
-  ),
-  ['the listing of a publication', (_, __, answers) => answers.parse('withheld', ONE_TEXT, { pin: DIGEST, at: 'it' })],
-  ['an info dictionary', (_, __, answers) => answers.parse('info', infoOfFiles(2_000))],
-  [
-    'a torrent file',
-    (_, __, answers) =>
-      answers.parse('torrent', Buffer.concat([Buffer.from('d4:info'), infoOfFiles(2_000), Buffer.from('e')]))
-  ],
-  ['piece layers', (_, __, answers) => answers.parse('pieceLayers', LAYERS, LAYERED)],
-  ['a v1 torrent', (_, __, answers) => answers.parse('v1Torrent', V1_TORRENT, V1_INFOHASH)],
-  ['a list of digests', (_, __, answers) => answers.parse('digestList', DIGEST_PAGE)],
   ['what a GGUF is', async (_, offload) => walkIn(offload)(ggufOfKeys(100_000), 2 ** 30)],
   ['the head of a GGUF', (_, offload) => offload.call('cache', { head: ggufOfKeys(100_000), sizeBytes: 2 ** 30 })]
 ]
 
+const SENT: readonly (readonly [string, Sent])[] = [
+  ...HUB.map(([what, kind, bytes, about]) => [what, ['hub', kind, bytes, about]] as const),
+  ...(['index', 'manifest', 'quant', 'token'] as const).map(
+    (kind) => [`an OCI ${kind}`, ['oci', kind, ONE_TEXT]] as const
+  ),
+  ['the listing of a publication', ['swarm', 'withheld', ONE_TEXT, { pin: DIGEST, at: 'it' }]],
+  ['an info dictionary', ['swarm', 'info', infoOfFiles(2_000)]],
+  [
+    'a torrent file',
+    ['swarm', 'torrent', Buffer.concat([Buffer.from('d4:info'), infoOfFiles(2_000), Buffer.from('e')])]
+  ],
+  ['piece layers', ['swarm', 'pieceLayers', LAYERS, LAYERED]],
+  ['a v1 torrent', ['catalog', 'v1Torrent', V1_TORRENT, V1_INFOHASH]],
+  ['a list of digests', ['catalog', 'digestList', DIGEST_PAGE]]
+]
+
+/** Work on the main thread never leaves more than one turn; a busy machine may starve the main thread once. */
+async function expectTurns(read: () => Promise<unknown>): Promise<void> {
+  let turns = 0
+  for (let round = 0; round < 5 && turns <= 1; round++) turns = await turnsOf(read())
+  expect(turns).toBeGreaterThan(1)
+}
+
 test.each(LONG)('%s is read while the event loop turns', async (_, read) => {
   const reader = readerHere()
   const offload = new Offload()
-  const answers = answersHere()
   onTestFinished(() => offload.close())
   // the start of a thread takes turns as well
   await reader.parse('parts', Buffer.alloc(20_000)).catch(() => undefined)
   await offload.call('config', Buffer.from('{}'))
-  await answers.parse('digestList', Buffer.alloc(20_000, ' '))
-  // work on the main thread never leaves more than one turn; a busy machine may starve the main thread once
-  let turns = 0
-  for (let round = 0; round < 5 && turns <= 1; round++) {
-    turns = await turnsOf(read(reader, offload, answers))
-  }
-  expect(turns).toBeGreaterThan(1)
+  await expectTurns(() => read(reader, offload))
+})
+
+test.each(SENT)('%s is read while the event loop turns', async (_, [of, kind, bytes, ...about]) => {
+  const answers = answersOf(of)
+  await answers.parse(kind, Buffer.alloc(20_000, ' '), ...about).catch(() => undefined)
+  await expectTurns(() => answers.parse(kind, bytes, ...about))
 })
 
 test('what a thread read is what is read here', async () => {
@@ -263,16 +284,18 @@ test('what a thread read is what is read here', async () => {
   expect(await reader.parse('parts', Buffer.from(`[{"path":"1_Pooling","type":"x"}${' '.repeat(20_000)}]`))).toEqual([
     '1_Pooling'
   ])
-  for (const [kind, bytes, ...about] of [
-    ['hub', PAGE, ['page', PAGE_ABOUT]],
-    ['oci', OCI_INDEX, 'index'],
-    ['info', infoOfFiles(2_000)],
-    ['pieceLayers', LAYERS, LAYERED],
-    ['v1Torrent', V1_TORRENT, V1_INFOHASH],
-    ['digestList', DIGEST_PAGE]
-  ] as const) {
-    const given = [kind, new Uint8Array(bytes), ...about] as unknown as Parameters<typeof parseHere>
-    expect(isDeepStrictEqual(await answersHere().parse(...given), await parseHere(...given)), kind).toBe(true)
+  const read: readonly Sent[] = [
+    ['hub', 'page', PAGE, PAGE_ABOUT],
+    ['oci', 'index', OCI_INDEX],
+    ['swarm', 'info', infoOfFiles(2_000)],
+    ['swarm', 'pieceLayers', LAYERS, LAYERED],
+    ['catalog', 'v1Torrent', V1_TORRENT, V1_INFOHASH],
+    ['catalog', 'digestList', DIGEST_PAGE]
+  ]
+  for (const [of, kind, given, ...about] of read) {
+    const bytes = new Uint8Array(given)
+    const there = await answersOf(of).parse(kind, bytes, ...about)
+    expect(isDeepStrictEqual(there, await parseHere([of, kind, bytes, ...about])), kind).toBe(true)
   }
 })
 
@@ -285,22 +308,23 @@ const told = ({ name, message, code, reason, details }: Error & Record<string, u
 })
 
 test('what a thread refuses is refused as here', async () => {
-  const answers = answersHere()
   const untold = Buffer.from(
     JSON.stringify([{ type: 'file', oid: '*'.repeat(40), size: 1, path: 'f', more: 'x'.repeat(20_000) }])
   )
-  for (const [kind, bytes, ...about] of [
-    ['hub', ONE_TEXT, ['page', PAGE_ABOUT]],
-    ['hub', untold, ['page', PAGE_ABOUT]],
-    ['hub', Buffer.alloc(20_000, '{'), ['account', OF_REPO]],
-    ['hub', ONE_TEXT, ['reconstruction', { sizeBytes: 1, from: 'http://127.0.0.1/' }]],
-    ['oci', ONE_TEXT, 'manifest'],
-    ['withheld', ONE_TEXT, { pin: DIGEST, at: 'it' }],
-    ['info', ONE_TEXT],
-    ['v1Torrent', ONE_TEXT, V1_INFOHASH]
-  ] as const) {
-    const given = [kind, bytes, ...about] as unknown as Parameters<typeof parseHere>
-    const [there, here] = (await Promise.allSettled([answers.parse(...given), parseHere(...given)])) as [
+  const refused: readonly Sent[] = [
+    ['hub', 'page', ONE_TEXT, PAGE_ABOUT],
+    ['hub', 'page', untold, PAGE_ABOUT],
+    ['hub', 'account', Buffer.alloc(20_000, '{'), OF_REPO],
+    ['hub', 'reconstruction', ONE_TEXT, { sizeBytes: 1, from: 'http://127.0.0.1/' }],
+    ['oci', 'manifest', ONE_TEXT],
+    ['swarm', 'withheld', ONE_TEXT, { pin: DIGEST, at: 'it' }],
+    ['swarm', 'info', ONE_TEXT],
+    ['catalog', 'v1Torrent', ONE_TEXT, V1_INFOHASH]
+  ]
+  for (const sent of refused) {
+    const [of, kind, ...given] = sent
+    const answers = answersOf(of)
+    const [there, here] = (await Promise.allSettled([answers.parse(kind, ...given), parseHere(sent)])) as [
       PromiseRejectedResult,
       PromiseRejectedResult
     ]

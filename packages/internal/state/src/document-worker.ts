@@ -1,6 +1,4 @@
-import { RECOGNITION_NICE, serveCalls, yieldToOthers } from '@svc/internal-workers'
-import { type DocumentCalls, documentErrors, PARSERS } from './document-calls.ts'
+import { serveDocuments } from '@svc/internal-workers'
+import { DOCUMENTS } from './document-reader.ts'
 
-yieldToOthers(RECOGNITION_NICE)
-
-serveCalls<DocumentCalls>(PARSERS, { errors: documentErrors, oneByOne: true })
+serveDocuments(DOCUMENTS)

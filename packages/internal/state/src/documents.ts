@@ -11,7 +11,7 @@ import {
 } from '@svc/manifest'
 import { digestFromHex, type Sha256Digest } from '@svc/ref'
 import { LRUCache } from 'lru-cache'
-import { type DocumentKinds, type DocumentReader, PARSERS } from './document-calls.ts'
+import { DOCUMENTS, type DocumentKinds, type DocumentReader } from './document-reader.ts'
 import { LibraryError } from './library-error.ts'
 import { type FileStamp, isUnchanged, stampOf } from './stamp.ts'
 
@@ -126,7 +126,9 @@ const MAX_MANIFEST_BYTES = 4 << 20
 const MAX_COMPANIONS_BYTES = 4 << 20
 
 /** For programs without a loop that others wait for. */
-const HERE: Pick<DocumentReader, 'parse'> = { parse: async (kind, bytes) => PARSERS[kind](bytes) }
+const HERE: Pick<DocumentReader, 'parse'> = {
+  parse: async (kind, bytes, ...about) => DOCUMENTS.parsers[kind](bytes, ...about)
+}
 
 export class Documents {
   readonly #indexes: DocumentCache<ModelIndex>
@@ -149,7 +151,7 @@ export class Documents {
   }
 
   /** What is read of a document's bytes. @throws as `DocumentReader.parse` */
-  parse<Kind extends keyof DocumentKinds>(kind: Kind, bytes: Uint8Array): Promise<DocumentKinds[Kind]> {
+  parse<Kind extends keyof DocumentKinds>(kind: Kind, bytes: Uint8Array): Promise<DocumentKinds[Kind]['found']> {
     return this.#reader.parse(kind, bytes)
   }
 

@@ -9,7 +9,7 @@ export { type ComingImport, type ComingModel, ComingModels, type StandIn } from 
 export { type CompanionDeps, companionBlobs, partsLacking, someOf } from './companions.ts'
 export { composeLibrary } from './compose-library.ts'
 export { futureQuant, storedConfigQuant } from './config-quant.ts'
-export { DocumentReader } from './document-calls.ts'
+export { DocumentReader } from './document-reader.ts'
 export { Documents } from './documents.ts'
 export { type EvictionCandidate, isEvictable, type KeptFact, keptFact, planEviction } from './eviction.ts'
 export { givenCompanions, markedOwn, ownCompanions } from './given-companions.ts'

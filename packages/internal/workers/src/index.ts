@@ -1,4 +1,10 @@
-export { documentThread, parserErrors, SHORT_DOCUMENT_BYTES, withClass } from './document-thread.ts'
+export {
+  type DocumentKind,
+  type DocumentParsers,
+  DocumentThread,
+  SHORT_DOCUMENT_BYTES,
+  serveDocuments
+} from './document-thread.ts'
 export { type ErrorCodec, plainErrors } from './error-codec.ts'
 export { LimitedThread } from './limited-thread.ts'
 export { yieldToOthers } from './priority.ts'

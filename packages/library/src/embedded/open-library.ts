@@ -4,7 +4,6 @@ import {
   composeLibrary,
   DocumentReader,
   type Library,
-  LibraryError,
   type Log,
   Offload,
   openRef,
@@ -12,9 +11,9 @@ import {
   type Resolved,
   TrustRules
 } from '@svc/internal-state'
-import { isReservedNamespace, parseRepoId, type RepoId } from '@svc/ref'
 import { Importer } from '../import/importer.ts'
-import type { ImportSelection } from '../import/selection.ts'
+import { importSelectionOf } from '../import/selection.ts'
+import { importTarget } from '../import/target.ts'
 import { toolsHere } from '../local/downloads.ts'
 import { localSource } from '../local/source.ts'
 import { type Collected, type CollectOptions, collect } from '../operations/collect.ts'
@@ -50,18 +49,7 @@ const SILENT: Log = {
 }
 
 /** Everything, under its own name, and instead of an older artifact of that name. */
-const EVERYTHING: ImportSelection = {
-  normalizedNames: false,
-  quants: undefined,
-  files: undefined,
-  aux: undefined,
-  private: false,
-  mayReplace: true,
-  keepBefore: false,
-  mayEvict: false,
-  refusesMalformed: false,
-  choice: {}
-}
+const EVERYTHING = importSelectionOf({})
 
 /**
  * Opens a store in this process, which owns it until `close`.
@@ -130,7 +118,7 @@ class OpenedLibrary implements OwnedModels {
   }
 
   async import({ paths }: LocalFiles, as: string, options: WorkOptions = {}): Promise<ImportedModels> {
-    const repo = nameOf(as)
+    const repo = importTarget(as, 'as')
     return this.#running.run('import', options, (work) =>
       withLease(this.#parts.store, async () => {
         const source = await localSource(paths, { as, tools: toolsHere() })
@@ -178,16 +166,4 @@ class OpenedLibrary implements OwnedModels {
     await Promise.all([...Object.values(this.#threads), trust].map((each) => each.close()))
     await store.close()
   }
-}
-
-/** @throws LibraryError `E_INVALID` */
-function nameOf(as: string): RepoId {
-  let repo: RepoId
-  try {
-    repo = parseRepoId(as)
-  } catch (cause) {
-    throw new LibraryError('E_INVALID', (cause as Error).message, { cause })
-  }
-  if (!isReservedNamespace(repo.ns)) return repo
-  throw new LibraryError('E_INVALID', `the namespace "${repo.ns}" is reserved; choose another one`)
 }

@@ -1,4 +1,5 @@
-import type { FileSelection, OwnersChoice } from '@svc/classify'
+import { type AuxSelection, ClassifyError, type FileSelection, globTest, type OwnersChoice, RAW } from '@svc/classify'
+import { LibraryError } from '@svc/internal-state'
 
 /**
  * Which artifacts an import may replace under its name: any (`true`, the default), none, or only those from the same
@@ -26,3 +27,93 @@ export interface ImportSelection extends SourceSelection {
   /** If it does not fit, models that can be fetched again may be evicted. */
   readonly mayEvict: boolean
 }
+
+/** What of a source is imported, and what it may change here, as it is asked for. */
+export interface ImportChoice {
+  /** Which names GGUF files get; default: those at the source. */
+  readonly names?: 'upstream' | 'normalized' | undefined
+  /** Only these, without regard to case; default: all. */
+  readonly quants?: readonly string[] | undefined
+  /** Globs: only these weights and what stands beside them. */
+  readonly files?: readonly string[] | undefined
+  /** What comes beside the weights; default: all. */
+  readonly aux?: AuxSelection | undefined
+  /** Every file as it is, as one artifact of the quant `raw`. */
+  readonly recognise?: 'opaque' | undefined
+  /** With `recognise`: pickles as well, which can run code when they are loaded. */
+  readonly allowPickle?: boolean | undefined
+  /** Neither announced nor shared. */
+  readonly private?: boolean | undefined
+  /** False: a quant of that name stays, unless it came from the same repository of the hub. */
+  readonly replace?: boolean | undefined
+  /** What the name stood for gets the tag `before-<date>`. */
+  readonly keepBefore?: boolean | undefined
+  /** If space is short, models that can be fetched again are evicted. */
+  readonly evict?: boolean | undefined
+  /** Weights that no runtime can load: a warning, or the end of the import. */
+  readonly malformed?: 'keep' | 'refuse' | undefined
+}
+
+/**
+ * The selection that is asked for. Normalized names differ from the publisher's, so globs ignore case with them.
+ * @throws LibraryError `E_INVALID` naming the field
+ */
+export function importSelectionOf(choice: ImportChoice, privateByDefault = false): ImportSelection {
+  const { names, files, aux } = choice
+  if (aux?.length === 0) throw invalid('the field "aux" is empty; "none" leaves all of them out')
+  const anyCase = names === 'normalized'
+  const opaque = opaqueOf(choice)
+  const quants = quantsOf(choice)
+  return {
+    normalizedNames: anyCase && opaque === undefined,
+    opaque,
+    quants,
+    files: files && testOf(files, anyCase),
+    aux: aux === 'all' ? undefined : aux,
+    private: choice.private ?? privateByDefault,
+    mayReplace: mayReplaceOf(choice),
+    keepBefore: choice.keepBefore ?? false,
+    refusesMalformed: choice.malformed === 'refuse',
+    choice: {
+      ...(anyCase && { names }),
+      ...(quants && { quants }),
+      ...(files && { files }),
+      ...(aux !== undefined && aux !== 'all' && { aux }),
+      ...(opaque && { recognise: 'opaque', ...(opaque.allowsPickles && { allowPickle: true }) })
+    },
+    mayEvict: choice.evict ?? false
+  }
+}
+
+/** Whether files are taken as they are (spec rec.32, rec.33). */
+export const opaqueOf = ({
+  recognise,
+  allowPickle = false
+}: Pick<ImportChoice, 'recognise' | 'allowPickle'>): ImportSelection['opaque'] =>
+  recognise === 'opaque' ? { allowsPickles: allowPickle } : undefined
+
+/** What an import may replace (spec add.45). */
+export const mayReplaceOf = ({ replace }: Pick<ImportChoice, 'replace'>): MayReplace =>
+  replace === false ? 'same-repository' : true
+
+function quantsOf({ quants, recognise }: ImportChoice): readonly string[] | undefined {
+  if (quants?.length === 0) throw invalid('the field "quants" is empty')
+  if (recognise !== 'opaque') return quants
+  if (quants?.some((quant) => quant.toLowerCase() !== RAW)) {
+    const what = 'files that are imported as they are have the quant "raw"; choose with "files"'
+    throw invalid(`the field "quants": ${what}`)
+  }
+  return undefined
+}
+
+function testOf(files: readonly string[], anyCase: boolean): (name: string) => boolean {
+  if (files.length === 0) throw invalid('the field "files" is empty')
+  try {
+    return globTest(files, anyCase)
+  } catch (cause) {
+    if (!(cause instanceof ClassifyError)) throw cause
+    throw invalid(`the field "files": ${cause.message}`, cause)
+  }
+}
+
+const invalid = (message: string, cause?: unknown): LibraryError => new LibraryError('E_INVALID', message, { cause })

@@ -8,6 +8,7 @@ import {
   giveName,
   givenCompanions,
   type InventoryDeps,
+  importTarget,
   inventoryText,
   type Library,
   type NamingDeps,
@@ -20,7 +21,6 @@ import {
 } from '@svc/library/parts'
 import { formatRepoId, type Sha256Digest } from '@svc/ref'
 import { DaemonError } from '../../errors.ts'
-import { importTarget } from '../../import-fields.ts'
 import { repoOf } from '../repo-of.ts'
 import { defineByteRoute, defineRoute, sendJsonText } from '../route.ts'
 

@@ -11,26 +11,28 @@ import {
   heldBackReason,
   type Importer,
   type ImportSelection,
+  importSelectionOf,
   isPeerAddress,
   type Library,
   oneChunk,
   type Room,
+  targetFor,
   verdictOf,
   type Work,
   withMark
 } from '@svc/library/parts'
 import { formatRepoId, type RepoId, type Sha256Digest } from '@svc/ref'
 import { V1Swarm } from '@svc/swarm-v1'
-import { type AnswerReader, hubDocumentsIn } from '../../answers.ts'
 import { configuredAddress } from '../../config/address.ts'
 import type { CatalogConfig, HubConfig, SwarmConfig } from '../../config/config.ts'
 import { DaemonError } from '../../errors.ts'
-import { importSelectionOf, targetFor } from '../../import-fields.ts'
 import { importOutcome } from '../../jobs/import-jobs.ts'
 import type { JobOutcome } from '../../jobs/job-work.ts'
 import type { JobRegistry } from '../../jobs/registry.ts'
+import { HubDocumentReader } from '../hub/hub-documents.ts'
 import { OwnersHub } from '../hub/owners-hub.ts'
 import { type Anchor, findAnchor } from './anchor.ts'
+import { CatalogDocumentReader } from './catalog-documents.ts'
 import type { ListedTorrent } from './listing.ts'
 import { CatalogProvider } from './provider.ts'
 import { CatalogPull, type Pulled, type PullTimings } from './pull.ts'
@@ -41,7 +43,6 @@ import { catalogSource } from './source.ts'
 export interface CatalogDeps
   extends Pick<Library, 'clock' | 'store' | 'artifacts' | 'needed' | 'leafLayers' | 'holdings' | 'trust' | 'log'> {
   readonly config: { readonly catalog: CatalogConfig; readonly hub: HubConfig; readonly swarm: SwarmConfig }
-  readonly answers: Pick<AnswerReader, 'parse'>
   readonly room: Pick<Room, 'require'>
   readonly importer: Importer
   readonly jobs: JobRegistry
@@ -69,6 +70,8 @@ export class Catalog {
   readonly #web: HttpClient
   readonly #provider: CatalogProvider | undefined
   readonly #hubs: OwnersHub
+  readonly #documents = new CatalogDocumentReader()
+  readonly #hubDocuments = new HubDocumentReader()
   #swarm: Promise<V1Swarm> | undefined
   #listening: V1Swarm | undefined
   #seeds: V1Seeds | undefined
@@ -100,12 +103,11 @@ export class Catalog {
       ...options.timings
     }
     const { endpoint } = config.catalog
-    const { parse } = context.answers
-    const readDocument = hubDocumentsIn(parse)
+    const { parse } = this.#documents
     this.#provider = endpoint === undefined ? undefined : new CatalogProvider(endpoint, this.#web, clock, parse)
     this.#hubs = new OwnersHub(config.hub, {
       threadNice: TRANSFER_NICE,
-      readDocument,
+      readDocument: this.#hubDocuments.parse,
       ...(options.retry && { retry: options.retry })
     })
   }
@@ -231,6 +233,8 @@ export class Catalog {
     await (await this.#swarm?.catch(() => undefined))?.close()
     await this.#hubs.close()
     await this.#web.close()
+    await this.#documents.close()
+    await this.#hubDocuments.close()
   }
 
   async #import(
@@ -277,7 +281,7 @@ export class Catalog {
     if (!URL.canParse(endpoint)) return sources
     // a catalog on the internet must not direct this node into its own network: such connections are refused.
     const policy = await this.#policy()
-    const readDocument = hubDocumentsIn(this.#context.answers.parse)
+    const readDocument = this.#hubDocuments.parse
     try {
       return [createHub({ endpoint, policy, threadNice: TRANSFER_NICE, readDocument }), ...sources]
     } catch (error) {
@@ -334,7 +338,7 @@ export class Catalog {
         // if the catalog itself has a private address, what it lists may, too (a mirror in the LAN, a test).
         policy: await this.#policy(),
         uploadLimitBytesPerSecond: catalog.uploadLimitBytesPerSecond,
-        parse: (info, infohash) => this.#context.answers.parse('v1Torrent', info, infohash),
+        parse: (info, infohash) => this.#documents.parse('v1Torrent', info, infohash),
         onFault: ({ thread, error, count, pauseMs }) =>
           this.#context.log.warn(
             { err: error, thread, count, pauseMs },
@@ -350,8 +354,8 @@ export class Catalog {
   async #seeding(): Promise<V1Seeds> {
     const swarm = await this.#started()
     this.#listening = swarm
-    const { store, log, answers } = this.#context
-    this.#seeds ??= new V1Seeds(store, swarm, log, answers.parse)
+    const { store, log } = this.#context
+    this.#seeds ??= new V1Seeds(store, swarm, log, this.#documents.parse)
     return this.#seeds
   }
 }

@@ -1,8 +1,8 @@
 import { type Clock, within } from '@svc/internal-clock'
 import type { HttpClient } from '@svc/internal-http'
 import { LibraryError } from '@svc/library/parts'
-import type { ParseAnswer } from '../../answers.ts'
 import { DaemonError } from '../../errors.ts'
+import type { ParseCatalogDocument } from './catalog-documents.ts'
 import { type ListedTorrent, parseCatalogListing } from './listing.ts'
 
 const MAX_LISTING_BYTES = 4 << 20
@@ -17,10 +17,10 @@ export class CatalogProvider {
   readonly #endpoint: string
   readonly #web: HttpClient
   readonly #clock: Pick<Clock, 'after'>
-  readonly #parse: ParseAnswer
+  readonly #parse: ParseCatalogDocument
 
   /** `endpoint`: http or https URL, with or without a trailing slash. */
-  constructor(endpoint: string, web: HttpClient, clock: Pick<Clock, 'after'>, parse: ParseAnswer) {
+  constructor(endpoint: string, web: HttpClient, clock: Pick<Clock, 'after'>, parse: ParseCatalogDocument) {
     this.#endpoint = endpoint.replace(/\/+$/, '')
     this.#web = web
     this.#clock = clock

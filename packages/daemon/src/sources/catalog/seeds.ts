@@ -3,7 +3,7 @@ import type { TorrentStatus } from '@svc/client/protocol'
 import { type Log, OpenBlobs, readSmallBlob } from '@svc/library/parts'
 import { isDigest, type Sha256Digest } from '@svc/ref'
 import type { V1Layout, V1Storage, V1Swarm, V1Torrent } from '@svc/swarm-v1'
-import type { ParseAnswer } from '../../answers.ts'
+import type { ParseCatalogDocument } from './catalog-documents.ts'
 
 /** The data of a BitTorrent v1 torrent in `state/artifacts`, for seeding it from blobs after a restart. */
 export interface V1Seed {
@@ -37,10 +37,10 @@ export class V1Seeds {
   readonly #log: Log
   readonly #torrents = new Map<string, { readonly torrent: V1Torrent; readonly layout: V1Layout; seeding: boolean }>()
   readonly #blobs: OpenBlobs
-  readonly #parse: ParseAnswer
+  readonly #parse: ParseCatalogDocument
   #closed = false
 
-  constructor(store: BlobStore, swarm: V1Swarm, log: Log, parse: ParseAnswer) {
+  constructor(store: BlobStore, swarm: V1Swarm, log: Log, parse: ParseCatalogDocument) {
     this.#parse = parse
     this.#store = store
     this.#blobs = new OpenBlobs(store, MAX_OPEN)

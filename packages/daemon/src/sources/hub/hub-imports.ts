@@ -11,19 +11,25 @@ import type {
 import { createHub, type Hub, type HubListing, type HubOptions, type RetryWait } from '@svc/hub'
 import { type Timer, timestampOf } from '@svc/internal-clock'
 import { TRANSFER_NICE } from '@svc/internal-workers'
-import type { CompanionsRequest, Importer, ImportSource, Library, Offload } from '@svc/library/parts'
+import {
+  type CompanionsRequest,
+  type Importer,
+  type ImportSource,
+  importSelectionOf,
+  type Library,
+  type Offload
+} from '@svc/library/parts'
 import type { Manifest } from '@svc/manifest'
 import { formatRepoId } from '@svc/ref'
 import { LRUCache } from 'lru-cache'
-import { type AnswerReader, hubDocumentsIn } from '../../answers.ts'
 import type { HubConfig } from '../../config/config.ts'
 import { DaemonError } from '../../errors.ts'
-import { importSelectionOf } from '../../import-fields.ts'
 import type { ImportJobs } from '../../jobs/import-jobs.ts'
 import { probeAccess } from './access-probe.ts'
 import { type ConfirmDeps, confirmUnknown, createConfirmation } from './confirm.ts'
 import { HubCopies } from './copies.ts'
 import { hubFailure } from './errors.ts'
+import { HubDocumentReader } from './hub-documents.ts'
 import { inspectHub } from './inspect.ts'
 import { OlderVersions } from './older.ts'
 import { throwWithBranches } from './other-branches.ts'
@@ -52,7 +58,6 @@ export interface HubDeps extends Omit<OutdatedDeps, 'owners' | 'sourceOf'>, Pick
   readonly config: { readonly hub: HubConfig }
   readonly version: string
   readonly strangersOffload: Offload
-  readonly answers: Pick<AnswerReader, 'parse'>
   readonly importer: Importer
   readonly importJobs: ImportJobs
   readonly listeners: { readonly mark: string }
@@ -68,7 +73,8 @@ export type HubImports = ReturnType<typeof createHubImports>
  */
 export function createHubImports(context: HubDeps, more: Pick<HubOptions, 'limits' | 'retry'> = {}) {
   const { clock, config, importJobs, log, version } = context
-  const readDocument = hubDocumentsIn(context.answers.parse)
+  const documents = new HubDocumentReader()
+  const readDocument = documents.parse
   const { endpoint, skipUnrecognized } = config.hub
   const common = { ...(endpoint !== undefined && { endpoint }), userAgent: `svcd/${version}` }
   const { userAgent } = common
@@ -241,7 +247,7 @@ export function createHubImports(context: HubDeps, more: Pick<HubOptions, 'limit
       stop.abort()
       for (const check of checks) check.cancel()
       await confirming
-      await Promise.all([owners, others, anonymous, strangersHub, listings].map((each) => each.close()))
+      await Promise.all([owners, others, anonymous, strangersHub, listings, documents].map((each) => each.close()))
     }
   }
 }

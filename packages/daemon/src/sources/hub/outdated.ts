@@ -6,6 +6,7 @@ import {
   type ArtifactState,
   choiceUnder,
   type ImportSource,
+  importSelectionOf,
   isPrivate,
   type Library,
   LibraryError,
@@ -17,7 +18,6 @@ import {
 } from '@svc/library/parts'
 import type { Manifest } from '@svc/manifest'
 import { formatRepoId, type Sha256Digest } from '@svc/ref'
-import { importSelectionOf } from '../../import-fields.ts'
 import type { JobRegistry } from '../../jobs/registry.ts'
 import { probeAccess } from './access-probe.ts'
 import { hubFailure, orAbsent } from './errors.ts'

@@ -1,9 +1,8 @@
 import type { ImportHfBody } from '@svc/client/protocol'
 import { isRepoId, isRevision } from '@svc/hub'
-import { isCommit } from '@svc/library/parts'
+import { isCommit, targetFor } from '@svc/library/parts'
 import type { RepoId } from '@svc/ref'
 import { DaemonError } from '../../errors.ts'
-import { targetFor } from '../../import-fields.ts'
 
 /** The namespace of repositories without an owner: no owner can be called that, since owners' names have no dot. */
 const OWNERLESS = 'hf.co'

@@ -6,6 +6,7 @@ import { timestampOf } from '@svc/internal-clock'
 import {
   type Importer,
   type ImportSource,
+  importSelectionOf,
   type Library,
   type LookOptions,
   MAX_SIGNATURE_BYTES,
@@ -19,7 +20,6 @@ import { COMPANION_BOUNDS } from '@svc/manifest'
 import { digestFromHex, formatRepoId, type RepoId } from '@svc/ref'
 import { LRUCache } from 'lru-cache'
 import { DaemonError } from '../../errors.ts'
-import { importSelectionOf } from '../../import-fields.ts'
 import type { ImportJobs } from '../../jobs/import-jobs.ts'
 import type { JobRegistry } from '../../jobs/registry.ts'
 import { throwHubFailure } from './errors.ts'

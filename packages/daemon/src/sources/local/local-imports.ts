@@ -2,6 +2,8 @@ import type { AdoptBody, AdoptPlan, ImportLocalBody, Job } from '@svc/client/pro
 import {
   adoptedSource,
   type ConfirmPublic,
+  importSelectionOf,
+  importTarget,
   type Library,
   localSource,
   type Offload,
@@ -10,7 +12,6 @@ import {
 } from '@svc/library/parts'
 import type { SwarmConfig } from '../../config/config.ts'
 import { writeKey } from '../../config/edit.ts'
-import { importSelectionOf, importTarget } from '../../import-fields.ts'
 import type { ImportJobs } from '../../jobs/import-jobs.ts'
 
 export interface LocalDeps extends Pick<Library, 'clock' | 'store'> {

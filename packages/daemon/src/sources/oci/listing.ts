@@ -1,7 +1,6 @@
 import { basename } from 'node:path'
 import type { FetchContext, ImportSource, Provenance } from '@svc/library/parts'
 import type { OciDocument, OciFile, OciModel, ReadOciDocument, RegistryOptions } from '@svc/oci'
-import { ociDocumentsIn, type ParseAnswer } from '../../answers.ts'
 import { type Oci, ociFailure } from './errors.ts'
 
 /** The destination of one file's bytes. */
@@ -26,9 +25,8 @@ export async function listLayout(
   oci: Oci,
   path: string,
   wanted: string | undefined,
-  parse: ParseAnswer
+  readDocument: ReadOciDocument
 ): Promise<ListedArtifact> {
-  const readDocument = ociDocumentsIn(parse)
   const layout = await oci.openLayout(path, readDocument)
   const descriptor = oci.chooseManifest(layout.index, wanted)
   const manifest = await readDocument('manifest', await layout.document(descriptor))
@@ -52,11 +50,10 @@ export async function listRegistry(
   oci: Oci,
   image: string,
   options: Omit<RegistryOptions, 'readDocument'>,
-  parse: ParseAnswer,
+  readDocument: ReadOciDocument,
   signal: AbortSignal
 ): Promise<ListedArtifact> {
   const reference = oci.parseRegistryReference(image)
-  const readDocument = ociDocumentsIn(parse)
   const repository = new oci.Repository(reference, { ...options, readDocument })
   try {
     const document = await manifestOf({ oci, repository, readDocument }, reference.digest ?? reference.tag, signal)

@@ -1,9 +1,14 @@
 import type { ImportOciBody, Job } from '@svc/client/protocol'
-import { checkPath, type Importer, type ImportSelection, type Work } from '@svc/library/parts'
+import {
+  checkPath,
+  type Importer,
+  type ImportSelection,
+  importSelectionOf,
+  importTarget,
+  type Work
+} from '@svc/library/parts'
 import { formatRepoId, type RepoId } from '@svc/ref'
-import type { AnswerReader } from '../../answers.ts'
 import { DaemonError } from '../../errors.ts'
-import { importSelectionOf, importTarget } from '../../import-fields.ts'
 import { importOutcome } from '../../jobs/import-jobs.ts'
 import type { JobOutcome } from '../../jobs/job-work.ts'
 import type { JobRegistry } from '../../jobs/registry.ts'
@@ -12,7 +17,6 @@ import { type ListedArtifact, listLayout, listRegistry, ociSource } from './list
 
 export interface OciDeps {
   readonly version: string
-  readonly answers: Pick<AnswerReader, 'parse'>
   readonly jobs: JobRegistry
   readonly importer: Importer
 }
@@ -39,6 +43,7 @@ export class OciImports {
     const privateByDefault = path !== undefined && this.#seedLocal() === false
     const selection = importSelectionOf(body, privateByDefault)
     const oci = await import('@svc/oci')
+    const { OciDocumentReader } = await import('./oci-documents.ts')
     if (image !== undefined) {
       try {
         oci.parseRegistryReference(image)
@@ -47,16 +52,18 @@ export class OciImports {
       }
     }
     return this.#deps.jobs.start({ kind: 'import-oci', ref: path ?? image!, as: formatRepoId(repo) }, async (job) => {
+      const documents = new OciDocumentReader()
       try {
         const userAgent = `svcd/${this.#deps.version}`
-        const { parse } = this.#deps.answers
         const listed =
           path !== undefined
-            ? await listLayout(oci, path, body.manifest, parse)
-            : await listRegistry(oci, image!, { userAgent, plainHttp: body.plainHttp }, parse, job.signal)
+            ? await listLayout(oci, path, body.manifest, documents.read)
+            : await listRegistry(oci, image!, { userAgent, plainHttp: body.plainHttp }, documents.read, job.signal)
         return await this.#run(oci, listed, repo, selection, job)
       } catch (error) {
         throw ociFailure(oci, error)
+      } finally {
+        await documents.close()
       }
     })
   }

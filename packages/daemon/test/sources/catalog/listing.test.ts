@@ -1,7 +1,7 @@
 import { globTest } from '@svc/classify'
 import fc from 'fast-check'
 import { describe, expect, test, vi } from 'vitest'
-import { parseDigestList } from '../../../src/digest-list.ts'
+import { parseDigestList } from '../../../src/sources/catalog/digest-list.ts'
 import { parseCatalogListing, tryParseCatalogLine } from '../../../src/sources/catalog/listing.ts'
 import { selectEntry } from '../../../src/sources/catalog/select.ts'
 

@@ -1,0 +1,4 @@
+import { serveDocuments } from '@svc/internal-workers'
+import { DOCUMENTS } from './catalog-documents.ts'
+
+serveDocuments(DOCUMENTS)

@@ -1,0 +1,4 @@
+import { serveDocuments } from '@svc/internal-workers'
+import { DOCUMENTS } from './hub-documents.ts'
+
+serveDocuments(DOCUMENTS)

@@ -1,0 +1,4 @@
+import { serveDocuments } from '@svc/internal-workers'
+import { DOCUMENTS } from './oci-documents.ts'
+
+serveDocuments(DOCUMENTS)

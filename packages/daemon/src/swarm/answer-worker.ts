@@ -1,0 +1,4 @@
+import { serveDocuments } from '@svc/internal-workers'
+import { ANSWERS } from './answers.ts'
+
+serveDocuments(ANSWERS)
