@@ -42,7 +42,7 @@ export function signGet({ url, headers = {}, region, key, at }: SignedRequest): 
 }
 
 /** The parts of a request that a signature covers. */
-export interface SignedParts {
+interface SignedParts {
   readonly method: string
   /** Percent-encoded. */
   readonly path: string
