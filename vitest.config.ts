@@ -12,7 +12,22 @@ const report = process.env.SVC_TEST_REPORT
 process.env.NODE_COMPILE_CACHE ??= fileURLToPath(new URL('node_modules/.cache/svc-compile', import.meta.url))
 
 /** They take longest, most of it waiting: begun last, they would be waited for while the cores idle. */
-const LONGEST = ['swarm/seeding.test', 'swarm/places.test', 'swarm/private.test', 'library/views.test']
+const LONGEST = [
+  'swarm/seeding.test',
+  'swarm/places.test',
+  'swarm/private.test',
+  'library/views.test',
+  'test/commands.slow',
+  'test/known-layouts.slow',
+  'test/folders.slow',
+  'swarm/seeding.slow',
+  'swarm/from-peers-sources.slow',
+  'sources/changed-source.slow',
+  'http/cut-connections.slow',
+  'swarm/restart.slow',
+  'provenance/mutations.slow',
+  'provenance/random-histories.slow'
+]
 
 class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {

@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os'
 import { defineConfig } from 'vitest/config'
 import { ALONE, WALL_TIME } from './scripts/structure/wall-time.ts'
 import { shared as base } from './vitest.config.ts'
@@ -13,7 +14,16 @@ export default defineConfig({
   test: {
     ...base.test,
     projects: [
-      { extends: true, test: { name: 'many', include, exclude: ['**/node_modules/**', ...alone] } },
+      // they wait even more than those of the first tier.
+      {
+        extends: true,
+        test: {
+          name: 'many',
+          include,
+          exclude: ['**/node_modules/**', ...alone],
+          maxWorkers: 3 * Math.max(2, availableParallelism())
+        }
+      },
       // one after the other, when nothing else runs.
       { extends: true, test: { name: 'alone', include: alone, maxWorkers: 1, sequence: { groupOrder: 1 } } }
     ]
