@@ -42,6 +42,7 @@ interface Message {
   readonly op?: string
   readonly error?: unknown
   readonly progress?: unknown
+  readonly begun?: true
 }
 
 if (own[end] === undefined) {
@@ -70,8 +71,8 @@ if (own[end] === undefined) {
     }
 
     #watch(): void {
-      this.on('message', ({ id, error, progress }: Message) => {
-        if (id === undefined || progress !== undefined) return
+      this.on('message', ({ id, error, progress, begun }: Message) => {
+        if (id === undefined || progress !== undefined || begun) return
         const op = this.#calls.get(id)
         this.#calls.delete(id)
         if (op === 'begin') this.#sessions++

@@ -3,7 +3,7 @@ import type { Calls } from './protocol.ts'
 import { WorkerThread, type WorkerThreadOptions } from './worker-thread.ts'
 
 interface LimitedThreadOptions extends WorkerThreadOptions {
-  /** The time of one call, without its wait for others. */
+  /** The time of one call, without its wait for others and for the thread's start. */
   readonly limitMs: number
   /** The error of a call that took longer. */
   readonly late: () => Error
@@ -41,17 +41,18 @@ export class LimitedThread<Of extends Calls<Of>> {
   async #call<Op extends keyof Of>(op: Op, request: Of[Op]['request']): Promise<Of[Op]['response']> {
     const { limitMs, late, clock = systemClock } = this.#options
     let isLate = false
-    const timer = clock.after(limitMs, () => {
+    let timer: { cancel(): void } | undefined
+    const onLate = (): void => {
       isLate = true
       void this.#thread.close()
       if (!this.#isClosed) this.#thread = new WorkerThread<Of>(this.#options)
-    })
+    }
     try {
-      return await this.#thread.call(op, request)
+      return await this.#thread.call(op, request, { onBegun: () => (timer = clock.after(limitMs, onLate)) })
     } catch (error) {
       throw isLate ? late() : error
     } finally {
-      timer.cancel()
+      timer?.cancel()
     }
   }
 }

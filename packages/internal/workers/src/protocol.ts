@@ -14,6 +14,8 @@ export interface ThreadCallOptions<Progress> {
   /** Buffers and ports that are transferred instead of copied. */
   readonly transfer?: readonly Transferable[]
   readonly onProgress?: ((progress: Progress) => void) | undefined
+  /** The thread is up, and has begun with it. */
+  readonly onBegun?: (() => void) | undefined
   /** Aborts the handler's `signal`. The call settles when the handler does, so that nothing is in use afterwards. */
   readonly signal?: AbortSignal | undefined
 }
@@ -22,7 +24,14 @@ export type ProgressOf<C extends Call> = C extends { readonly progress?: infer P
 
 /** Messages to the thread. */
 export type Request =
-  | { readonly id: number; readonly op: PropertyKey; readonly request: unknown; readonly abortable: boolean }
+  | {
+      readonly id: number
+      readonly op: PropertyKey
+      readonly request: unknown
+      readonly abortable: boolean
+      /** Whether the caller wants to know when it begins. */
+      readonly watched: boolean
+    }
   | { readonly abort: number }
 
 /** Messages from the thread. */
@@ -30,3 +39,4 @@ export type Reply =
   | { readonly id: number; readonly result: unknown }
   | { readonly id: number; readonly error: unknown }
   | { readonly id: number; readonly progress: unknown }
+  | { readonly id: number; readonly begun: true }

@@ -33,7 +33,8 @@ export function serveCalls<Of extends Calls<Of>>(
   const aborts = new Map<number, AbortController>()
   const send = (reply: Reply): void => port.postMessage(reply)
 
-  const answer = async ({ id, op, request }: Extract<Request, { id: number }>): Promise<void> => {
+  const answer = async ({ id, op, request, watched }: Extract<Request, { id: number }>): Promise<void> => {
+    if (watched) send({ id, begun: true })
     const context: CallContext<unknown> = {
       signal: aborts.get(id)?.signal ?? NEVER,
       progress: (progress) => send({ id, progress })

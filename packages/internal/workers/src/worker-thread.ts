@@ -25,6 +25,7 @@ interface Pending {
   readonly resolve: (result: never) => void
   readonly reject: (error: Error) => void
   readonly onProgress: ((progress: never) => void) | undefined
+  readonly onBegun: (() => void) | undefined
   /** Removes the listener from the caller's signal. */
   readonly settle: () => void
 }
@@ -69,16 +70,17 @@ export class WorkerThread<Of extends Calls<Of>> {
     options: ThreadCallOptions<ProgressOf<Of[Op]>> = {}
   ): Promise<Of[Op]['response']> {
     if (this.#closed) return Promise.reject(this.#closedError())
-    const { signal, onProgress, transfer = [] } = options
+    const { signal, onProgress, onBegun, transfer = [] } = options
     const { worker, pending } = (this.#running ??= this.#start())
     const id = nextId++
     return new Promise((resolve, reject) => {
       const onAbort = (): void => worker.postMessage({ abort: id } satisfies Request)
       const settle = (): void => signal?.removeEventListener('abort', onAbort)
       if (pending.size === 0) worker.ref()
-      pending.set(id, { resolve, reject, onProgress, settle })
+      pending.set(id, { resolve, reject, onProgress, onBegun, settle })
       try {
-        const message: Request = { id, op, request, abortable: signal !== undefined }
+        const watched = onBegun !== undefined
+        const message: Request = { id, op, request, abortable: signal !== undefined, watched }
         worker.postMessage(message, transfer)
       } catch (error) {
         // the request could not be cloned, so it was never sent.
@@ -133,6 +135,7 @@ export class WorkerThread<Of extends Calls<Of>> {
       const call = started.pending.get(reply.id)
       if (call === undefined) return
       if ('progress' in reply) return call.onProgress?.(reply.progress as never)
+      if ('begun' in reply) return call.onBegun?.()
       started.pending.delete(reply.id)
       if (started.pending.size === 0) worker.unref()
       call.settle()
