@@ -34,6 +34,7 @@ import { StandingViews } from '../standing/standing-views.ts'
 import { openStore } from '../store-opening.ts'
 import { AnswerReader } from '../swarm/answers.ts'
 import { SwarmJobs } from '../swarm/swarm-jobs.ts'
+import { openMirrors } from './mirrors.ts'
 import type { NetworkFactories } from './networks.ts'
 
 /**
@@ -120,9 +121,7 @@ const jobRegistry = (clock: Clock, log: Log, store: DiskBlobStore): JobRegistry 
 
 /** Creates the import sources and the swarm client, and connects them to removals and privacy changes. */
 export async function composeServices(context: DaemonContext, factories: NetworkFactories) {
-  const { hubAddr, ociAddr, s3Addr } = context.config.mirror
-  const isMirror = [hubAddr, ociAddr, s3Addr].some((address) => address !== undefined)
-  const mirrors = isMirror ? await (await import('../mirror/mirrors.ts')).Mirrors.listen(context) : undefined
+  const mirrors = await openMirrors(context)
   try {
     const networks = await composeNetworks(context, factories)
     if (networks.hub !== undefined) mirrors?.attach(networks.hub.upstream)

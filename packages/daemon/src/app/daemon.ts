@@ -18,6 +18,7 @@ import { checkSocket, claimSocket, listenOnDescriptor, runtimePathFor, type Sock
 import { KeptSocket } from '../socket/keep.ts'
 import { closeAll, composeContext, composeServices, type DaemonContext, type Services } from './compose.ts'
 import { Figures } from './figures.ts'
+import { mirrorAddresses } from './mirrors.ts'
 import { BUILTIN_NETWORKS, type NetworkFactories } from './networks.ts'
 import { removeRuntimeFile, writeRuntimeFile } from './runtime-file.ts'
 import { type StartNotice, tellStart } from './start-notice.ts'
@@ -145,7 +146,7 @@ export async function startInspected(options: InspectedOptions): Promise<Inspect
       socket: claimed.path,
       state: 'running' as const,
       ...services.swarm?.addresses(),
-      ...services.mirrors?.addresses(),
+      ...mirrorAddresses(services.mirrors),
       ...(metrics !== undefined && { metricsAddress: formatAddress(metrics.address) })
     }
     const writeFacts = (): Promise<void> =>

@@ -4,7 +4,7 @@ import { configuredAddress } from '../config/address.ts'
 import { configPath, type DaemonConfig, type Environment, programConfig } from '../config/config.ts'
 import { readConfigFile } from '../config/file.ts'
 import { CONFIG_KEYS, type FileConfig } from '../config/keys.ts'
-import { S3_KEYS, s3KeysOf } from '../config/s3-keys.ts'
+import { s3KeysOf } from '../config/s3-keys.ts'
 import { VIEWS_KEYS } from '../config/standing.ts'
 import { TRUST_KEYS } from '../config/trust.ts'
 import { WEBSEED_KEYS } from '../config/webseed.ts'
@@ -22,7 +22,7 @@ export async function checkConfig(flags: Flags, env: Environment): Promise<strin
   const written = await readConfigFile(file, required)
   const config = programConfig(written, flags, env)
   checkAddresses(config)
-  await s3KeysOf(config.mirror)?.read(S3_KEYS)
+  await s3KeysOf(config.mirror)?.()
   await webseedKeysOf(config, env)
   await TrustRules.open(config.trust)
   const { problem } = await lookAtStore(config.store)

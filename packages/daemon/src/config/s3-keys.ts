@@ -3,16 +3,16 @@ import { ConfigError } from '../errors.ts'
 import type { MirrorConfig } from './config.ts'
 
 /** Secrets by the ID of their key. */
-export type S3Keys = ReadonlyMap<string, string>
+type S3Keys = ReadonlyMap<string, string>
 
-/** The key of the configuration, for messages. */
-export const S3_KEYS = '[mirror] s3_keys'
+const S3_KEYS = '[mirror] s3_keys'
 
-/** Undefined if clients need no key. */
-export const s3KeysOf = ({ s3Keys }: Pick<MirrorConfig, 's3Keys'>): SecretFile<S3Keys> | undefined =>
-  s3Keys === undefined
-    ? undefined
-    : new SecretFile(s3Keys, parseS3Keys, (message, cause) => new ConfigError(message, { cause }))
+/** Reads the keys of the S3 mirror, and again when they have changed; undefined if clients need none. */
+export function s3KeysOf({ s3Keys }: Pick<MirrorConfig, 's3Keys'>): (() => Promise<S3Keys>) | undefined {
+  if (s3Keys === undefined) return undefined
+  const file = new SecretFile(s3Keys, parseS3Keys, (message, cause) => new ConfigError(message, { cause }))
+  return () => file.read(S3_KEYS)
+}
 
 /** A file of lines `ID:SECRET`; empty lines and comments (`#`) are skipped. @throws ConfigError that quotes nothing of the file */
 function parseS3Keys(text: string): S3Keys {

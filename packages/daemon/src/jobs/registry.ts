@@ -90,6 +90,11 @@ export class JobRegistry implements RunningWork {
     return [...this.#open.keys()].map(({ snapshot }) => snapshot).filter((job) => job.manifest === manifest)
   }
 
+  /** The job that brings an artifact's blobs, whoever asked for it. */
+  fetchOf(manifest: string): Job | undefined {
+    return this.openOf(manifest).find(({ kind }) => kind === 'ensure' || kind === 'import-bt')
+  }
+
   /**
    * Accepts a job; `work` starts as soon as its lane has room, but never before the returned snapshot (state `waiting`)
    * exists. `cleanUp` always runs before the job ends, with the reason for which it was aborted, if it was.

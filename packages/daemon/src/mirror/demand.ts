@@ -2,20 +2,30 @@ import type { BlobReader, DiskBlobStore } from '@svc/cas'
 import type { Clock } from '@svc/internal-clock'
 import { HostShares } from '@svc/internal-server'
 import type { Log, WantedBlobs } from '@svc/library/parts'
-import type { OnDemandConfig } from '../config/config.ts'
 import { ArrivingBlob, type ArrivingOptions } from './arriving-blob.ts'
 import { DayBudget } from './day-budget.ts'
-import { DemandJobs, type Visit } from './demand-jobs.ts'
+import { DemandJobs, type DemandJobsDeps, type Visit } from './demand-jobs.ts'
 import { HostQueue } from './host-queue.ts'
-import { later, type NotNowError, type UpstreamJobs } from './upstream.ts'
+import { later, type NotNowError } from './upstream.ts'
 
 /** Limit of clients that wait or read arriving bytes. Hosts share it. */
 const MAX_WAITING = 256
 /** Limits of reads of listings and small files: these take memory, and time of one thread. */
 const READS = { atOnce: 2, maxWaiting: 64 }
 
+/** What clients of the mirrors may have fetched. */
+export interface OnDemand {
+  /** Whether they may fetch a repository `owner/name`, or the model of a local name. */
+  readonly allows: (name: string) => boolean
+  readonly bytesPerDay: number
+  /** After which a fetch is given up. */
+  readonly timeoutMs: number
+  /** Commits that may be fetched: only those of a branch or tag of the hub, or any. */
+  readonly revisions: 'named' | 'any'
+}
+
 export interface DemandDeps {
-  readonly jobs: UpstreamJobs
+  readonly jobs: DemandJobsDeps['jobs']
   readonly store: DiskBlobStore
   readonly wanted: WantedBlobs
   readonly log: Log
@@ -48,7 +58,7 @@ export class Demand {
   readonly log: Log
   readonly clock: Clock
   readonly nowMs = (): number => this.clock.monotonic()
-  readonly config: OnDemandConfig | undefined
+  readonly config: OnDemand | undefined
   /** Undefined if clients may start nothing. */
   readonly jobs: DemandJobs | undefined
   readonly reads: HostQueue
@@ -57,7 +67,7 @@ export class Demand {
   readonly #wanted: WantedBlobs
   readonly #waiting = new HostShares<Waiter>(MAX_WAITING, { hasLeft: ({ client }) => client.sendsNoMore() })
 
-  constructor({ jobs, store, wanted, log, clock }: DemandDeps, config: OnDemandConfig | undefined) {
+  constructor({ jobs, store, wanted, log, clock }: DemandDeps, config: OnDemand | undefined) {
     const { nowMs } = this
     this.store = store
     this.#wanted = wanted
@@ -65,7 +75,7 @@ export class Demand {
     this.clock = clock
     this.config = config
     this.day = new DayBudget(config?.bytesPerDay ?? 0, nowMs, (limitBytes) =>
-      log.info({ limitBytes }, 'clients of the mirrors get no more today: [mirror] on_demand_bytes are spent')
+      log.info({ limitBytes }, 'clients of the mirrors get no more today: the bytes of a day are spent')
     )
     this.reads = new HostQueue(READS, nowMs, () => later('others are being served first', 5))
     if (config !== undefined)

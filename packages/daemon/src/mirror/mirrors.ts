@@ -1,58 +1,69 @@
-import { formatAddress } from '@svc/internal-net'
-import { GuardedListener, type ListenerOptions, type Listeners } from '@svc/internal-server'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { formatAddress, type PeerAddress } from '@svc/internal-net'
+import { GuardedListener, type ListenerOptions, type TrafficCounter } from '@svc/internal-server'
 import type { Usage, WantedBlobs } from '@svc/library/parts'
 import type { Sha256Digest } from '@svc/ref'
-import { listenAt } from '../config/address.ts'
-import type { MirrorConfig } from '../config/config.ts'
-import { s3KeysOf } from '../config/s3-keys.ts'
 import type { Ways } from './artifact-files.ts'
-import { Demand } from './demand.ts'
+import { Demand, type OnDemand } from './demand.ts'
 import { HubDemand } from './hub-demand.ts'
 import { HubMirror } from './hub-mirror.ts'
+import { MirrorError } from './mirror-error.ts'
 import { OciMirror, type OciMirrorDeps } from './oci-mirror.ts'
+import type { S3Keys } from './s3-auth.ts'
 import { S3Mirror } from './s3-mirror.ts'
 import { ServedModels, type ServedModelsDeps } from './served-models.ts'
-import { type FillSource, SwarmDemand, type SwarmDemandDeps } from './swarm-demand.ts'
-import type { Upstream } from './upstream.ts'
+import { type FillSource, SwarmDemand } from './swarm-demand.ts'
+import type { Fetches, Upstream } from './upstream.ts'
 
-export interface MirrorsDeps extends Omit<OciMirrorDeps, 'served' | 'ways' | 'waiting'>, ServedModelsDeps {
-  readonly config: { readonly mirror: MirrorConfig }
-  readonly jobs: SwarmDemandDeps['jobs']
-  readonly wanted: WantedBlobs
-  readonly usage: Pick<Usage, 'note'>
-  /** Counts the listeners' traffic. */
-  readonly listeners?: Listeners
+/** What a port answers as. */
+export type MirrorKind = 'hub' | 'oci' | 's3'
+
+/** The mirrors, and who may use them. */
+export interface MirrorsOptions {
+  /** One without an address is off. */
+  readonly at: Readonly<Partial<Record<MirrorKind, PeerAddress>>>
+  /** Required by those of hub and registries. */
+  readonly token?: string | undefined
+  /** Required by the S3 mirror. Asked for each request, since keys are renewed. */
+  readonly s3Keys?: (() => Promise<S3Keys>) | undefined
+  /** Further names of this machine, in lower case, that clients may use with any port. */
+  readonly names?: readonly string[]
+  /** Absent: nothing is fetched on demand. */
+  readonly onDemand?: OnDemand | undefined
+  /** Counts the traffic of a listener. */
+  readonly traffic?: ((kind: MirrorKind) => TrafficCounter) | undefined
 }
 
-/** The addresses of the mirrors, as `host:port`. */
-export interface MirrorAddresses {
-  readonly hubMirrorAddress?: string
-  readonly ociMirrorAddress?: string
-  readonly s3MirrorAddress?: string
+export interface MirrorsDeps extends Omit<OciMirrorDeps, 'served' | 'ways' | 'waiting'>, ServedModelsDeps {
+  readonly jobs: Fetches
+  readonly wanted: WantedBlobs
+  readonly usage: Pick<Usage, 'note'>
 }
 
 interface Mirror {
   /** How its listener differs from others. */
   readonly port: Pick<ListenerOptions, 'name'> & Partial<ListenerOptions>
   open?(): Promise<void>
-  route: ListenerOptions['answer']
+  route(request: IncomingMessage, response: ServerResponse, url: string): Promise<void>
 }
 
-/** The configured mirrors; without an address a mirror is off (spec add.22). */
+/** The mirrors that have an address (spec add.22). */
 export class Mirrors {
   readonly #deps: MirrorsDeps
+  readonly #options: MirrorsOptions
   readonly #demand: Demand
   readonly #ways: Ways = {}
-  readonly #listening: Partial<Record<'hub' | 'oci' | 's3', GuardedListener>> = {}
+  readonly #listening: Partial<Record<MirrorKind, GuardedListener>> = {}
 
-  private constructor(deps: MirrorsDeps) {
+  private constructor(deps: MirrorsDeps, options: MirrorsOptions) {
     this.#deps = deps
-    this.#demand = new Demand(deps, deps.config.mirror.onDemand)
+    this.#options = options
+    this.#demand = new Demand(deps, options.onDemand)
   }
 
-  /** @throws ConfigError, StartError naming the key */
-  static async listen(deps: MirrorsDeps): Promise<Mirrors> {
-    const mirrors = new Mirrors(deps)
+  /** @throws MirrorError naming the mirror; the error of `s3Keys` */
+  static async listen(deps: MirrorsDeps, options: MirrorsOptions): Promise<Mirrors> {
+    const mirrors = new Mirrors(deps, options)
     try {
       await mirrors.#listen()
       return mirrors
@@ -63,37 +74,45 @@ export class Mirrors {
   }
 
   async #listen(): Promise<void> {
-    const { usage, config } = this.#deps
-    const { hubAddr, ociAddr, s3Addr, token } = config.mirror
+    const { usage } = this.#deps
+    const { token, s3Keys } = this.#options
     const onUse = (manifest: Sha256Digest): void => usage.note(manifest)
     const served = new ServedModels(this.#deps)
     const common = { ...this.#deps, served, waiting: this.#demand, ways: this.#ways }
     const shared = { ...common, onUse: token === undefined ? undefined : onUse }
-    const s3Keys = s3KeysOf(config.mirror)
-    await this.#open('hub', hubAddr, () => new HubMirror(shared))
-    await this.#open('oci', ociAddr, () => new OciMirror(shared))
-    await this.#open('s3', s3Addr, () => new S3Mirror({ ...shared, s3Keys, onUse: s3Keys && onUse }))
+    await this.#open('hub', () => new HubMirror(shared))
+    await this.#open('oci', () => new OciMirror(shared))
+    await this.#open('s3', () => new S3Mirror({ ...shared, s3Keys, onUse: s3Keys && onUse }))
   }
 
-  async #open(kind: 'hub' | 'oci' | 's3', text: string | undefined, make: () => Mirror): Promise<void> {
-    if (text === undefined) return
-    const { store, log, listeners, config } = this.#deps
-    const { token, names } = config.mirror
+  async #open(kind: MirrorKind, make: () => Mirror): Promise<void> {
+    const { at, token, names = [], traffic } = this.#options
+    const address = at[kind]
+    if (address === undefined) return
+    const { store, log } = this.#deps
     const mirror = make()
-    const answer: ListenerOptions['answer'] = (...asked) => mirror.route(...asked)
-    const common = { token, names, log, requireStore: () => store.requireRoot(), answer }
-    this.#listening[kind] = await listenAt(text, `[mirror] ${kind}_addr`, async (address) => {
-      await mirror.open?.()
-      return GuardedListener.listen({ ...common, address, traffic: listeners?.add(kind), ...mirror.port })
+    await mirror.open?.()
+    const listener = GuardedListener.listen({
+      address,
+      token,
+      names,
+      log,
+      requireStore: () => store.requireRoot(),
+      answer: (...asked) => mirror.route(...asked),
+      traffic: traffic?.(kind),
+      ...mirror.port
+    })
+    this.#listening[kind] = await listener.catch((cause: Error) => {
+      throw new MirrorError('E_LISTEN', `${formatAddress(address)} cannot be used: ${cause.message}`, { kind }, cause)
     })
   }
 
-  /** Lets the hub's mirror fetch missing files, if the configuration allows it. */
+  /** Lets the hub's mirror fetch missing files, if clients may have something fetched. */
   attach(upstream: Upstream): void {
     if (this.#demand.jobs !== undefined) this.#ways.hub = new HubDemand(this.#demand, upstream)
   }
 
-  /** Lets the mirrors show models that are being fetched, and start fetches if the configuration allows it. */
+  /** Lets the mirrors show models that are being fetched, and start fetches if clients may. */
   attachSwarm(source: FillSource): void {
     this.#ways.swarm = new SwarmDemand({ ...this.#deps, demand: this.#demand, source })
   }
@@ -106,13 +125,9 @@ export class Mirrors {
     }
   }
 
-  addresses(): MirrorAddresses {
-    const { hub, oci, s3 } = this.#listening
-    return {
-      ...(hub !== undefined && { hubMirrorAddress: formatAddress(hub.address) }),
-      ...(oci !== undefined && { ociMirrorAddress: formatAddress(oci.address) }),
-      ...(s3 !== undefined && { s3MirrorAddress: formatAddress(s3.address) })
-    }
+  /** Where those listen that are on. */
+  addresses(): Readonly<Partial<Record<MirrorKind, PeerAddress>>> {
+    return Object.fromEntries(Object.entries(this.#listening).map(([kind, { address }]) => [kind, address]))
   }
 
   async close(): Promise<void> {

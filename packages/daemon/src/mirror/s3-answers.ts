@@ -1,5 +1,5 @@
-import type { OutgoingHttpHeaders, ServerResponse } from 'node:http'
 import { HARDENING } from '@svc/internal-server'
+import type { OutgoingHttpHeaders, ServerResponse } from 'node:http'
 
 /** The one bucket (spec add.58). */
 export const BUCKET = 'models'

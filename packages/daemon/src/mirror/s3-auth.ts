@@ -1,8 +1,10 @@
+import { signatureOf } from '@svc/internal-server'
 import { createHash, timingSafeEqual } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
-import { signatureOf } from '@svc/internal-server'
-import type { S3Keys } from '../config/s3-keys.ts'
 import { S3Error } from './s3-answers.ts'
+
+/** Secrets by the ID of their key. */
+export type S3Keys = ReadonlyMap<string, string>
 
 /** How far a client's clock may be from ours. */
 const SKEW_MS = 15 * 60_000

@@ -1,14 +1,13 @@
+import { blobAnswer, HARDENING } from '@svc/internal-server'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Clock } from '@svc/internal-clock'
 import { Gate } from '@svc/internal-concurrency'
-import { blobAnswer, HARDENING, type SecretFile } from '@svc/internal-server'
 import { futureQuant } from '@svc/library/parts'
 import { digestBytes, digestHex } from '@svc/ref'
-import { S3_KEYS, type S3Keys } from '../config/s3-keys.ts'
 import { ArtifactFiles, type FilesOf } from './artifact-files.ts'
 import type { WaitingClient } from './demand.ts'
 import { BUCKET, document, element, REGION, refuseAsS3, refuseS3, S3Error, sendXml } from './s3-answers.ts'
-import { requireSignature } from './s3-auth.ts'
+import { requireSignature, type S3Keys } from './s3-auth.ts'
 import { formatPage, type ListedObject, type ListPage, type ListQuery, listPage, parseListQuery } from './s3-listing.ts'
 import { clientOf } from './send-file.ts'
 import type { ServedFile } from './served-files.ts'
@@ -28,8 +27,8 @@ const SUBRESOURCES =
 
 export interface S3MirrorDeps extends FilesOf {
   readonly clock: Clock
-  /** Absent: no key is needed. */
-  readonly s3Keys?: SecretFile<S3Keys> | undefined
+  /** Asked for each request, since keys are renewed. Absent: no key is needed. */
+  readonly s3Keys?: (() => Promise<S3Keys>) | undefined
 }
 
 /**
@@ -50,14 +49,14 @@ export class S3Mirror {
     this.#files = new ArtifactFiles({ ...deps, door: DOOR, mayStart: true })
   }
 
-  /** @throws ConfigError for keys that cannot be used */
+  /** @throws the error of `s3Keys` */
   async open(): Promise<void> {
-    await this.#deps.s3Keys?.read(S3_KEYS)
+    await this.#deps.s3Keys?.()
   }
 
   async route(request: IncomingMessage, response: ServerResponse, url: string): Promise<void> {
     try {
-      const keys = await this.#deps.s3Keys?.read(S3_KEYS)
+      const keys = await this.#deps.s3Keys?.()
       if (keys !== undefined) requireSignature(request, url, keys, this.#deps.clock.now())
       await this.#answer(request, response, url)
     } catch (error) {

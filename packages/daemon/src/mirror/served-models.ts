@@ -23,7 +23,7 @@ import type { Companions } from '@svc/manifest'
 import type { Sha256Digest } from '@svc/ref'
 import { ViewError } from '@svc/view/view-error'
 import { ServedFiles, type ServedFilesDeps } from './served-files.ts'
-import { fetchOf, NotNowError, type UpstreamJobs } from './upstream.ts'
+import { type Fetches, NotNowError } from './upstream.ts'
 
 export interface ServedModelsDeps extends ServedFilesDeps {
   readonly artifacts: Artifacts
@@ -31,7 +31,7 @@ export interface ServedModelsDeps extends ServedFilesDeps {
   readonly holdings: Pick<Holdings, 'unprovenNow'>
   readonly repos: Repos
   readonly needed: Pick<Needed, 'isGiven'>
-  readonly jobs: Pick<UpstreamJobs, 'openOf'>
+  readonly jobs: Pick<Fetches, 'openOf' | 'fetchOf'>
   readonly signed: Pick<SignedModels, 'complaint' | 'ruleFor'>
 }
 
@@ -272,7 +272,7 @@ export class ServedModels {
 
   /** Whether it is here, or being fetched again. */
   #isHere(manifest: Sha256Digest, away: true | undefined): boolean {
-    return away !== true || fetchOf(this.#deps.jobs, manifest) !== undefined
+    return away !== true || this.#deps.jobs.fetchOf(manifest) !== undefined
   }
 
   /** The time that mirrors show for one of the {@link awaited} artifacts. */

@@ -1,5 +1,4 @@
 import type { BlobReader } from '@svc/cas'
-import type { Job } from '@svc/client/protocol'
 import { type ArtifactFolder, absentBlobs, type Documents } from '@svc/library/parts'
 import type { Manifest } from '@svc/manifest'
 import type { Sha256Digest } from '@svc/ref'
@@ -7,16 +6,16 @@ import type { ArrivingOptions, Proven } from './arriving-blob.ts'
 import type { Demand, WaitingClient } from './demand.ts'
 import { followed, toNotNow, type Visit, type Way } from './demand-jobs.ts'
 import { Notifier } from './notifier.ts'
-import { fetchOf, later, type UpstreamJobs } from './upstream.ts'
+import { type Fetch, type Fetches, later } from './upstream.ts'
 
 /** How long a manifest waits for the small files that it describes. Proxies give up on a head after a minute. */
 export const HOLD_MS = 45_000
 const SWARM: Way = { source: 'the swarm', isVerifiedLate: false }
 
-/** Fetches artifacts through the swarm. Its errors have the API's codes. */
+/** Fetches artifacts through the swarm. Its errors have codes. */
 export interface FillSource {
   /** Starts to fetch the missing files of an artifact. */
-  fetchRest(manifestDigest: Sha256Digest): Promise<Job>
+  fetchRest(manifestDigest: Sha256Digest): Promise<Fetch>
   /** Puts the blobs that clients wait for first. @returns what is proven of the first one, from `offset` on */
   reading(manifestDigest: Sha256Digest, digests: readonly Sha256Digest[], onNews: () => void, offset?: number): Proven
 }
@@ -24,7 +23,7 @@ export interface FillSource {
 export interface SwarmDemandDeps {
   readonly demand: Demand
   readonly source: FillSource
-  readonly jobs: UpstreamJobs
+  readonly jobs: Pick<Fetches, 'over' | 'fetchOf'>
   readonly documents: Documents
 }
 
@@ -68,7 +67,7 @@ export class SwarmDemand {
   }
 
   isUnderWay(manifest: Sha256Digest): boolean {
-    return this.#demand.jobs?.has(manifest) === true || fetchOf(this.#deps.jobs, manifest) !== undefined
+    return this.#demand.jobs?.has(manifest) === true || this.#deps.jobs.fetchOf(manifest) !== undefined
   }
 
   /**
@@ -114,10 +113,10 @@ export class SwarmDemand {
     const { jobs, log } = this.#demand
     const known = await jobs?.join(manifest, host)
     if (known !== undefined) return known
-    const job = fetchOf(this.#deps.jobs, manifest)
+    const job = this.#deps.jobs.fetchOf(manifest)
     if (job !== undefined) return followed(this.#deps.jobs, job.id)
     if (jobs === undefined || !mayStart || !this.#demand.allows(name)) return undefined
-    const start = async (): Promise<Job> => {
+    const start = async (): Promise<Fetch> => {
       const started = await this.#deps.source.fetchRest(manifest)
       log.info({ job: started.id, name, manifest }, 'a client of the mirror asked for an incomplete model')
       return started

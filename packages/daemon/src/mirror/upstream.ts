@@ -1,14 +1,13 @@
 import type { OutgoingHttpHeaders } from 'node:http'
-import type { ErrorCode, Job } from '@svc/client/protocol'
 import type { LeftOut, LookOptions, UpstreamRepo } from '@svc/library/parts'
 
-/** The mirror's source for missing files. Its errors have the API's codes. */
+/** The mirror's source for missing files. Its errors have codes. */
 export interface Upstream {
   look(repo: string, revision: string | undefined, options: LookOptions): Promise<UpstreamRepo>
   read(repo: UpstreamRepo, name: string): Promise<Uint8Array>
   artifactOf(repo: UpstreamRepo, name: string): Promise<{ readonly quant: string }>
   missingBytesOf(repo: UpstreamRepo, quant: string): Promise<number>
-  bring(repo: UpstreamRepo, quant: string): Promise<Job>
+  bring(repo: UpstreamRepo, quant: string): Promise<Fetch>
   /** Whether the hub gave strangers these bytes: only then may they come from the store before their artifact is here. */
   hasBrought(repo: UpstreamRepo, name: string): boolean
 }
@@ -29,21 +28,28 @@ export function heapBytesOf({
   return bytes
 }
 
-/** The daemon's jobs, as mirrors see them. */
-export interface UpstreamJobs {
-  require(id: string): Job
-  over(id: string): Promise<Job>
-  /** Ends a job that its owner may still want. */
-  giveUp(id: string, why: string): Promise<Job>
-  /** The jobs about an artifact that are not over. */
-  openOf(manifest: string): readonly Job[]
+/** Work of the program that brings a model in. */
+export interface Fetch {
+  readonly id: string
+  /** The artifact, once it is known. */
+  readonly manifest?: string
+  /** The name that the artifact will get, `ns/name`. */
+  readonly as?: string
+  /** Why it failed. */
+  readonly error?: { readonly code: string; readonly message: string }
 }
 
-const FETCHES: ReadonlySet<Job['kind']> = new Set(['ensure', 'import-bt'])
-
-/** The job that fetches an artifact's blobs for any caller. */
-export const fetchOf = (jobs: Pick<UpstreamJobs, 'openOf'>, manifest: string): Job | undefined =>
-  jobs.openOf(manifest).find(({ kind }) => FETCHES.has(kind))
+/** What the program fetches, for itself and for clients of the mirrors. */
+export interface Fetches {
+  require(id: string): Fetch
+  over(id: string): Promise<Fetch>
+  /** Ends one that others may still want; `why` continues "the job". */
+  giveUp(id: string, why: string): Promise<unknown>
+  /** All that is under way about an artifact. */
+  openOf(manifest: string): readonly Fetch[]
+  /** The one that brings an artifact's blobs for any caller. */
+  fetchOf(manifest: string): Fetch | undefined
+}
 
 type NotNowStatus = 404 | 429 | 503 | 507
 
@@ -54,10 +60,10 @@ type NotNowStatus = 404 | 429 | 503 | 507
 export class NotNowError extends Error {
   override readonly name = 'NotNowError'
   readonly status: NotNowStatus
-  readonly code: ErrorCode
+  readonly code: string
   readonly retryAfterSeconds: number | undefined
 
-  constructor(status: NotNowStatus, code: ErrorCode, message: string, retryAfterSeconds?: number) {
+  constructor(status: NotNowStatus, code: string, message: string, retryAfterSeconds?: number) {
     super(message)
     this.status = status
     this.code = code
