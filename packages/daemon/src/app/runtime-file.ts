@@ -1,8 +1,8 @@
 import { readFile, unlink } from 'node:fs/promises'
 import type { SwarmStatus } from '@svc/client/protocol'
 import { nodeFilePort, replaceFile } from '@svc/internal-files'
-import type { MirrorAddresses } from './mirrors.ts'
 import type { SwarmAddresses } from '../swarm/swarm-client.ts'
+import type { MirrorAddresses } from './mirrors.ts'
 
 /** `runtime.json` (0600) next to the socket (spec swarm.11): which process listens, and on which ports. */
 export interface RuntimeFacts extends SwarmAddresses, MirrorAddresses {

@@ -1,5 +1,5 @@
-import { HostShares } from '@svc/internal-server'
 import type { Clock, Timer } from '@svc/internal-clock'
+import { HostShares } from '@svc/internal-server'
 import type { Log } from '@svc/library/parts'
 import { LRUCache } from 'lru-cache'
 import type { Arrival } from './arriving-blob.ts'

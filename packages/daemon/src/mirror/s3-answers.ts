@@ -1,5 +1,5 @@
-import { HARDENING } from '@svc/internal-server'
 import type { OutgoingHttpHeaders, ServerResponse } from 'node:http'
+import { HARDENING } from '@svc/internal-server'
 
 /** The one bucket (spec add.58). */
 export const BUCKET = 'models'

@@ -1,6 +1,6 @@
-import { signatureOf } from '@svc/internal-server'
 import { createHash, timingSafeEqual } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
+import { signatureOf } from '@svc/internal-server'
 import { S3Error } from './s3-answers.ts'
 
 /** Secrets by the ID of their key. */

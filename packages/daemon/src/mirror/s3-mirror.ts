@@ -1,7 +1,7 @@
-import { blobAnswer, HARDENING } from '@svc/internal-server'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Clock } from '@svc/internal-clock'
 import { Gate } from '@svc/internal-concurrency'
+import { blobAnswer, HARDENING } from '@svc/internal-server'
 import { futureQuant } from '@svc/library/parts'
 import { digestBytes, digestHex } from '@svc/ref'
 import { ArtifactFiles, type FilesOf } from './artifact-files.ts'
