@@ -158,7 +158,7 @@ export const DIRECT: readonly Mutation[] = [
       caughtBy: STRANGERS_TEST
     }
   ]),
-  ...of('daemon/src/mirror/hub-demand.ts', [
+  ...of('mirror/src/hub-demand.ts', [
     {
       what: 'the hub’s canonical name of a repository must be allowed, too',
       find: `if (found === undefined || !this.allows(found.repo)) return undefined`,
@@ -172,7 +172,7 @@ export const DIRECT: readonly Mutation[] = [
       caughtBy: STRANGERS_TEST
     }
   ]),
-  ...of('daemon/src/mirror/hub-mirror.ts', [
+  ...of('mirror/src/hub-mirror.ts', [
     {
       what: 'a withheld model is not fetched under its former names',
       find: `(await this.#withholds(upstream.repo))) return here`,
@@ -186,7 +186,7 @@ export const DIRECT: readonly Mutation[] = [
       caughtBy: MEANWHILE_TEST
     }
   ]),
-  ...of('daemon/src/mirror/served-models.ts', [
+  ...of('mirror/src/served-models.ts', [
     {
       what: 'mirrors that look models up by name find no withheld model',
       find: `!isShown(state, door)) return undefined`,
@@ -212,7 +212,7 @@ export const DIRECT: readonly Mutation[] = [
       caughtBy: { file: `${TESTS}/mirror/oci-unproven.test.ts` }
     }
   ]),
-  ...of('daemon/src/mirror/arriving-blob.ts', [
+  ...of('mirror/src/arriving-blob.ts', [
     {
       what: 'a blob that arrives while a client waits is checked before it is sent',
       find: `&& (await this.#options.mayRead()))`,
@@ -220,7 +220,7 @@ export const DIRECT: readonly Mutation[] = [
       caughtBy: { file: `${TESTS}/mirror/oci-unproven.test.ts` }
     }
   ]),
-  ...of('daemon/src/mirror/send-file.ts', [
+  ...of('mirror/src/send-file.ts', [
     {
       what: 'a file is checked once it is open',
       find: `if (!(await orClosed(reader, mayGive))) return false`,

@@ -96,7 +96,7 @@ const DOORS = [
       replace: `await undefined`
     }
   ]),
-  ...of('daemon/src/mirror/served-models.ts', [
+  ...of('mirror/src/served-models.ts', [
     {
       what: 'the hub’s mirror shows only models that may leave',
       dies: [1, 2],

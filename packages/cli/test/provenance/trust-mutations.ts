@@ -194,7 +194,7 @@ export const TRUST: readonly Mutation[] = [
       caughtBy: HUB('no client of the mirror gets the file')
     }
   ]),
-  ...of('daemon/src/mirror/served-models.ts', [
+  ...of('mirror/src/served-models.ts', [
     {
       what: 'trust: the hub’s mirror shows only models with a valid signature',
       find: ` &&

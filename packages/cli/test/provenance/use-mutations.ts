@@ -166,7 +166,7 @@ const LIBRARY = [
 ]
 
 const MIRRORS = [
-  ...of('daemon/src/mirror/hub-mirror.ts', [
+  ...of('mirror/src/hub-mirror.ts', [
     [
       MEANWHILE('a file is not sent'),
       'the hub’s mirror asks when a file is open',
@@ -192,7 +192,7 @@ const MIRRORS = [
       'if (demand?.allows(repo) !== true) return here'
     ]
   ]),
-  ...of('daemon/src/mirror/oci-mirror.ts', [
+  ...of('mirror/src/oci-mirror.ts', [
     [
       MEANWHILE('is not answered if'),
       'the OCI mirror asks before it sends a manifest',
@@ -212,7 +212,7 @@ const MIRRORS = [
       'if (artifact === undefined) {'
     ]
   ]),
-  ...of('daemon/src/mirror/s3-mirror.ts', [
+  ...of('mirror/src/s3-mirror.ts', [
     [
       MEANWHILE('is not answered if'),
       'the S3 mirror asks before it sends a listing',
@@ -226,7 +226,7 @@ const MIRRORS = [
       'DOOR !== undefined'
     ]
   ]),
-  ...of('daemon/src/mirror/hub-demand.ts', [
+  ...of('mirror/src/hub-demand.ts', [
     [
       STRANGERS('a private file is not sent'),
       'strangers get from the store only bytes that the hub served them',
@@ -250,7 +250,7 @@ const MIRRORS = [
       ''
     ]
   ]),
-  ...of('daemon/src/mirror/served-models.ts', [
+  ...of('mirror/src/served-models.ts', [
     [
       COMING('a private import is invisible'),
       'clients do not wait for a withheld import',
@@ -306,7 +306,7 @@ const MIRRORS = [
       'state.incomplete !== true && door !== undefined'
     ]
   ]),
-  ...of('daemon/src/mirror/artifact-files.ts', [
+  ...of('mirror/src/artifact-files.ts', [
     [
       COMING('blobs from another source'),
       'a read waits for the import, whatever the store has meanwhile',
@@ -320,7 +320,7 @@ const MIRRORS = [
       'const { mayRead } = reading'
     ]
   ]),
-  ...of('daemon/src/mirror/send-file.ts', [
+  ...of('mirror/src/send-file.ts', [
     [
       MEANWHILE('a file is not sent'),
       'an open file is checked',

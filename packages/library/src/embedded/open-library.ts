@@ -69,6 +69,18 @@ export async function openLibrary({ root, log = SILENT }: LibraryOptions): Promi
   }
 }
 
+/** An opened library, for the packages of svc that serve or share its models. */
+export interface LibraryParts extends Library {
+  readonly running: Pick<Operations, 'openOf' | 'over'>
+}
+
+/** What a library is made of. @throws LibraryError `E_INVALID` for one that this process did not open with {@link openLibrary} */
+export function partsOf(models: OwnedModels): LibraryParts {
+  const parts = OpenedLibrary.partsOf(models)
+  if (parts === undefined) throw new LibraryError('E_INVALID', 'only a library of openLibrary can be served')
+  return parts
+}
+
 interface Threads {
   readonly offload: Offload
   readonly documentReader: DocumentReader
@@ -92,6 +104,11 @@ class OpenedLibrary implements OwnedModels {
     const room = new Room({ ...parts, limits: { minFreeBytes: 0 }, inBackground: () => undefined })
     this.#importer = new Importer({ ...parts, room, offload, strangersOffload: offload })
     this.#filler = new SourcesFiller({ ...parts, room, source: undefined, swarm: undefined })
+  }
+
+  /** Undefined for models that this process does not own. */
+  static partsOf(models: OwnedModels): LibraryParts | undefined {
+    return #parts in models ? { ...models.#parts, running: models.#running } : undefined
   }
 
   get root(): string {

@@ -10,7 +10,7 @@ const WIDTHS = { import: 2, ensure: 8, verify: 1, collect: 1 } as const
 /** The operations of one library, until it is closed. */
 export class Operations implements RunningWork {
   readonly #gates = new Map(Object.entries(WIDTHS).map(([kind, width]) => [kind, new Gate(width)]))
-  readonly #open = new Map<string, { readonly end: Promise<unknown>; manifest: string | undefined }>()
+  readonly #open = new Map<string, { readonly result: Promise<unknown>; manifest: string | undefined }>()
   readonly #closed = new AbortController()
 
   get openCount(): number {
@@ -19,6 +19,11 @@ export class Operations implements RunningWork {
 
   openOf(manifest: string): { readonly id: string }[] {
     return [...this.#open].filter(([, open]) => open.manifest === manifest).map(([id]) => ({ id }))
+  }
+
+  /** Resolves when one is over, or is none. @throws its error */
+  async over(id: string): Promise<void> {
+    await this.#open.get(id)?.result
   }
 
   /** @throws the signal's reason; LibraryError `E_CLOSED` */
@@ -38,8 +43,7 @@ export class Operations implements RunningWork {
       both.throwIfAborted()
       return work({ id, signal: both, report })
     })
-    const end = result.catch(() => undefined)
-    this.#open.set(id, { end, manifest })
+    this.#open.set(id, { result, manifest })
     try {
       return await result
     } catch (error) {
@@ -54,6 +58,6 @@ export class Operations implements RunningWork {
   /** Ends all, and resolves when the last one has released its files. */
   async close(): Promise<void> {
     this.#closed.abort(new LibraryError('E_CLOSED', 'the library is closed'))
-    await Promise.all([...this.#open.values()].map(({ end }) => end))
+    await Promise.allSettled([...this.#open.values()].map(({ result }) => result))
   }
 }

@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest'
-import { LibraryError } from '../../../internal/state/src/library-error.ts'
-import type { UpstreamFile, UpstreamRepo } from '../../../internal/state/src/upstream-repo.ts'
-import { DaemonError } from '../../src/errors.ts'
-import { DayBudget } from '../../src/mirror/day-budget.ts'
-import { HostQueue } from '../../src/mirror/host-queue.ts'
-import { Lookups } from '../../src/mirror/lookups.ts'
-import { later, NotNowError } from '../../src/mirror/upstream.ts'
+import { DaemonError } from '../../daemon/src/errors.ts'
+import { LibraryError } from '../../internal/state/src/library-error.ts'
+import type { UpstreamFile, UpstreamRepo } from '../../internal/state/src/upstream-repo.ts'
+import { DayBudget } from '../src/day-budget.ts'
+import { HostQueue } from '../src/host-queue.ts'
+import { Lookups } from '../src/lookups.ts'
+import { later, NotNowError } from '../src/upstream.ts'
 
 const COMMIT = 'a'.repeat(40)
 const leftOut = { reasons: new Map(), more: 0 }

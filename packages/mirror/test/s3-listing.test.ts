@@ -1,6 +1,6 @@
 // Pages of a bucket, compared with a listing that sorts all keys and cuts.
 import { expect, test } from 'vitest'
-import { formatPage, type ListedObject, listPage, parseListQuery } from '../../src/mirror/s3-listing.ts'
+import { formatPage, type ListedObject, listPage, parseListQuery } from '../src/s3-listing.ts'
 
 interface Folder {
   readonly prefix: string

@@ -1,12 +1,11 @@
-import type { Job } from '@svc/client/protocol'
 import { parseDigest } from '@svc/ref'
 import { VirtualClock } from '@svc/testkit/virtual-clock'
 import { expect, test } from 'vitest'
-import type { UpstreamFile, UpstreamRepo } from '../../../internal/state/src/upstream-repo.ts'
-import { Demand, type WaitingClient } from '../../src/mirror/demand.ts'
-import { HubDemand } from '../../src/mirror/hub-demand.ts'
-import type { Upstream } from '../../src/mirror/upstream.ts'
-import { testDaemon } from '../support/daemon.ts'
+import { testDaemon } from '../../daemon/test/support/daemon.ts'
+import type { UpstreamFile, UpstreamRepo } from '../../internal/state/src/upstream-repo.ts'
+import { Demand, type WaitingClient } from '../src/demand.ts'
+import { HubDemand } from '../src/hub-demand.ts'
+import type { Fetch, Upstream } from '../src/upstream.ts'
 
 const HOST = '192.0.2.1'
 const WEIGHTS: UpstreamFile = {
@@ -47,7 +46,8 @@ async function world() {
       return answers.artifact.promise
     },
     missingBytesOf: async () => WEIGHTS.sizeBytes,
-    bring: async (): Promise<Job> => jobs.start({ kind: 'import-hf', ref: 'acme/model' }, () => new Promise(() => {})),
+    bring: async (): Promise<Fetch> =>
+      jobs.start({ kind: 'import-hf', ref: 'acme/model' }, () => new Promise(() => {})),
     hasBrought: () => false
   }
   return { clock, answers, asked: () => asked, hub: new HubDemand(demand, upstream) }

@@ -1,11 +1,11 @@
-import type { ErrorBody, Job } from '@svc/client/protocol'
 import { VirtualClock } from '@svc/testkit/virtual-clock'
 import { expect, test } from 'vitest'
-import { toWireError } from '../../src/api/wire-error.ts'
-import { DaemonError } from '../../src/errors.ts'
-import { JobRegistry } from '../../src/jobs/registry.ts'
-import { DayBudget } from '../../src/mirror/day-budget.ts'
-import { DemandJobs } from '../../src/mirror/demand-jobs.ts'
+import { toWireError } from '../../daemon/src/api/wire-error.ts'
+import { DaemonError } from '../../daemon/src/errors.ts'
+import { JobRegistry } from '../../daemon/src/jobs/registry.ts'
+import { DayBudget } from '../src/day-budget.ts'
+import { DemandJobs } from '../src/demand-jobs.ts'
+import type { Fetch } from '../src/upstream.ts'
 
 const MANIFEST = `sha256:${'a'.repeat(64)}`
 
@@ -15,13 +15,13 @@ function world({ isVerifiedLate = false, timeoutMs = 60_000 } = {}) {
   // the cache takes a time of 0 for none
   clock.after(1, () => undefined)
   clock.step()
-  const jobs = new JobRegistry((error): ErrorBody => toWireError(error).envelope.error)
+  const jobs = new JobRegistry((error) => toWireError(error).envelope.error)
   const log: object[] = []
   const day = new DayBudget(100, () => clock.monotonic())
   const demand = new DemandJobs({ jobs, day, clock, timeoutMs, log: { info: (facts: object) => void log.push(facts) } })
   const way = { source: 'it', isVerifiedLate }
-  const started: { readonly job: Job; readonly end: (error?: Error) => void }[] = []
-  const start = async (): Promise<Job> => {
+  const started: { readonly job: Fetch; readonly end: (error?: Error) => void }[] = []
+  const start = async (): Promise<Fetch> => {
     const { promise, resolve, reject } = Promise.withResolvers<object>()
     const job = jobs.start({ kind: 'ensure', ref: 'x', manifest: MANIFEST }, async ({ signal }) => {
       signal.addEventListener('abort', () => reject(signal.reason))
@@ -97,7 +97,7 @@ test('many concurrent clients cause one job; the limit is four jobs', async () =
 
 test('a job that cannot start costs no budget', async () => {
   const { day, demand, way, log } = world()
-  const start = async (): Promise<Job> => {
+  const start = async (): Promise<Fetch> => {
     throw new DaemonError('E_RATE_LIMITED', 'for the owner')
   }
   const bringing = () => demand.bring({ key: 'a', way, missingBytes: async () => 60, start }, '192.0.2.1')

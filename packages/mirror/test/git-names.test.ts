@@ -3,9 +3,9 @@ import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseDigest } from '@svc/ref'
 import { expect, it } from 'vitest'
-import { GitNames } from '../../src/mirror/git-names.ts'
-import type { ServedFile } from '../../src/mirror/served-files.ts'
-import { temporaryFolder } from '../support/daemon.ts'
+import { temporaryFolder } from '../../daemon/test/support/daemon.ts'
+import { GitNames } from '../src/git-names.ts'
+import type { ServedFile } from '../src/served-files.ts'
 
 const digest = parseDigest(`sha256:${'a'.repeat(64)}`)
 const fileOf = (path: string, bytes: Buffer): ServedFile => ({

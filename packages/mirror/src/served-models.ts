@@ -22,6 +22,7 @@ import {
 import type { Companions } from '@svc/manifest'
 import type { Sha256Digest } from '@svc/ref'
 import { ViewError } from '@svc/view/view-error'
+import { LocalRepos } from './local-repos.ts'
 import { ServedFiles, type ServedFilesDeps } from './served-files.ts'
 import { type Fetches, NotNowError } from './upstream.ts'
 
@@ -33,6 +34,8 @@ export interface ServedModelsDeps extends ServedFilesDeps {
   readonly needed: Pick<Needed, 'isGiven'>
   readonly jobs: Pick<Fetches, 'openOf' | 'fetchOf'>
   readonly signed: Pick<SignedModels, 'complaint' | 'ruleFor'>
+  /** Whether the hub's mirror also shows models under their names here; else only repositories of the hub. */
+  readonly namesAreRepos?: boolean
 }
 
 /** Limit of passes over all records for one answer. */
@@ -76,8 +79,8 @@ export interface NamedMember extends ServedMember, ByName {
   readonly prefix: string
 }
 
-/** The mirrors that list models by their local names. */
-type NameDoor = 'oci-mirror' | 's3-mirror'
+/** The mirrors that list models by their local names; the hub's, if {@link ServedModelsDeps.namesAreRepos}. */
+type NameDoor = 'hub-mirror' | 'oci-mirror' | 's3-mirror'
 
 interface Sending {
   readonly response: Pick<ServerResponse, 'destroy' | 'headersSent'>
@@ -99,7 +102,12 @@ export class ServedModels {
   readonly files: ServedFiles
   readonly #deps: ServedModelsDeps
   readonly #sending = new Set<Sending>()
-  readonly #named = { 'oci-mirror': new Revised<ServedNames>(), 's3-mirror': new Revised<ServedNames>() }
+  readonly #named = {
+    'hub-mirror': new Revised<ServedNames>(),
+    'oci-mirror': new Revised<ServedNames>(),
+    's3-mirror': new Revised<ServedNames>()
+  }
+  readonly #asRepos = new LocalRepos()
   readonly #listed = new Revised<ByRepo>()
 
   constructor(deps: ServedModelsDeps) {
@@ -148,7 +156,16 @@ export class ServedModels {
         (await this.#isSigned(state))
       )
         shown.push(state)
-    return shown
+    return shown.length > 0 || this.#deps.namesAreRepos !== true ? shown : this.#ofName(repo)
+  }
+
+  async #ofName(name: string): Promise<readonly ArtifactState[]> {
+    const states: ArtifactState[] = []
+    for (const { manifest } of await this.named(name, 'hub-mirror')) {
+      const state = await this.#shownState({ name, manifest }, 'hub-mirror')
+      if (state !== undefined) states.push(state)
+    }
+    return this.#asRepos.of(name, states)
   }
 
   /** Whether a hub repository has a withheld artifact here: such a repository is not shown at all. */

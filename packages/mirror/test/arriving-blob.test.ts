@@ -5,8 +5,8 @@ import type { DiskBlobStore } from '@svc/cas'
 import { openDiskStore } from '@svc/cas'
 import { digestFromBytes } from '@svc/ref'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { ArrivingBlob, type ArrivingOptions } from '../../src/mirror/arriving-blob.ts'
-import { temporaryFolder } from '../support/daemon.ts'
+import { temporaryFolder } from '../../daemon/test/support/daemon.ts'
+import { ArrivingBlob, type ArrivingOptions } from '../src/arriving-blob.ts'
 
 const SIZE_BYTES = 300_000
 const right = Buffer.from(Array.from({ length: SIZE_BYTES }, (_, i) => (i * 7 + (i >> 8)) & 0xff))

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { HostQueue } from '../../src/mirror/host-queue.ts'
-import { HostUse } from '../../src/mirror/host-use.ts'
+import { HostQueue } from '../src/host-queue.ts'
+import { HostUse } from '../src/host-use.ts'
 
 const settled = () => new Promise((resolve) => setImmediate(resolve))
 

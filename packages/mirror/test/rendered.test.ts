@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { Rendered } from '../../src/mirror/rendered.ts'
+import { Rendered } from '../src/rendered.ts'
 
 it('computes an answer once for concurrent requests, and evicts the least recently used', async () => {
   const made: string[] = []

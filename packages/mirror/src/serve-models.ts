@@ -1,0 +1,80 @@
+import { formatAddress, isLoopback, type PeerAddress } from '@svc/internal-net'
+import type { OwnedModels } from '@svc/library'
+import { partsOf } from '@svc/library/parts'
+import { MirrorError } from './mirror-error.ts'
+import { type MirrorKind, Mirrors } from './mirrors.ts'
+import type { Fetches } from './upstream.ts'
+
+/** Where a port listens; default: one of the system's choice, for this machine. */
+export interface Port {
+  /** An IP address. */
+  readonly host?: string
+  readonly port?: number
+}
+
+/** What the models are served as, each at a port of its own; what is absent is off. */
+export interface ServeOptions {
+  /** As a model hub: a model is the repository of its name, or that of the hub which it came from. */
+  readonly hub?: Port
+  /** As an OCI registry, for clients of registries and for Ollama. */
+  readonly oci?: Port
+  /** As an object store with the bucket `models`. */
+  readonly s3?: Port
+  /** Required by hub and registry, as a bearer token or a password. */
+  readonly token?: string
+  /** Required by the object store: secrets by the ID of their key. */
+  readonly s3Keys?: ReadonlyMap<string, string>
+  /** Further host names, in lower case, that clients may use for this machine. */
+  readonly names?: readonly string[]
+}
+
+/** Models that are served until `close`. */
+export interface ModelServer {
+  /** The base address of each, `http://host:port`. */
+  readonly urls: Readonly<Partial<Record<MirrorKind, string>>>
+  /** Cuts connections, and ends listening. Idempotent. */
+  close(): Promise<void>
+}
+
+/**
+ * Serves the models of a library that this process has opened, complete and arriving ones, but none that its owner keeps
+ * private or that a credential was needed for. Close it before the library.
+ * @throws MirrorError `E_LISTEN` for an address that cannot be used; `E_OPTION` for an object store that other machines
+ * reach, and that requires no key
+ */
+export async function serveModels(library: OwnedModels, options: ServeOptions): Promise<ModelServer> {
+  const { hub, oci, s3, s3Keys, ...more } = options
+  if (s3 !== undefined && s3Keys === undefined && !(more.token === undefined && isLoopback(addressOf(s3))))
+    throw new MirrorError('E_OPTION', 'the object store needs s3Keys: other machines reach it, or a token is set', {
+      kind: 's3'
+    })
+  const { running, ...parts } = partsOf(library)
+  const deps = { ...parts, jobs: fetchesOf(running), namesAreRepos: true }
+  const at = Object.fromEntries(
+    Object.entries({ hub, oci, s3 }).flatMap(([kind, port]) => (port === undefined ? [] : [[kind, addressOf(port)]]))
+  )
+  const keys = s3Keys && (async () => s3Keys)
+  const mirrors = await Mirrors.listen(deps, { at, s3Keys: keys, ...more })
+  let closed: Promise<void> | undefined
+  return {
+    urls: Object.fromEntries(
+      Object.entries(mirrors.addresses()).map(([kind, address]) => [kind, `http://${formatAddress(address)}`])
+    ),
+    close: () => (closed ??= mirrors.close())
+  }
+}
+
+const addressOf = ({ host = '127.0.0.1', port = 0 }: Port): PeerAddress => ({ host, port })
+
+/** The operations of a library: it fetches for its owner, and nothing for clients. */
+const fetchesOf = (running: ReturnType<typeof partsOf>['running']): Fetches => ({
+  require: (id) => ({ id }),
+  over: (id) =>
+    running.over(id).then(
+      () => ({ id }),
+      ({ code, message }: { code?: string; message: string }) => ({ id, error: { code: `${code}`, message } })
+    ),
+  giveUp: async () => undefined,
+  openOf: (manifest) => running.openOf(manifest),
+  fetchOf: (manifest) => running.openOf(manifest)[0]
+})
