@@ -130,7 +130,7 @@ export {
   withMark,
   writeMoveMarker
 } from '@svc/internal-state'
-export { type LibraryParts, partsOf } from './embedded/open-library.ts'
+export { type OpenedParts, partsOf } from './embedded/open-library.ts'
 export { planSelected, selectedQuants } from './import/choice.ts'
 export { type CommitContext, commitArtifacts } from './import/commit.ts'
 export { companionWarnings, leftOut } from './import/companions.ts'

@@ -11,7 +11,7 @@ import { clientOf, type SendOptions, sendArriving, sendFile } from './send-file.
 import type { ServedFile } from './served-files.ts'
 import { lacksSpace, type ServedModels } from './served-models.ts'
 import type { Awaited, SwarmDemand } from './swarm-demand.ts'
-import type { Fetches } from './upstream.ts'
+import type { RunningFetches } from './upstream.ts'
 
 const CHUNK_BYTES = 256 << 10
 const NONE: readonly ServedFile[] = []
@@ -30,7 +30,7 @@ export interface ArtifactFilesDeps {
   readonly served: ServedModels
   readonly door: Door
   readonly waiting: Demand
-  readonly jobs: Pick<Fetches, 'over'>
+  readonly jobs: Pick<RunningFetches, 'over'>
   readonly ways: Ways
   /** Whether a request may start a fetch, if the configuration allows it. Otherwise it only follows running ones. */
   readonly mayStart: boolean

@@ -5,7 +5,7 @@ import { LRUCache } from 'lru-cache'
 import type { Arrival } from './arriving-blob.ts'
 import type { DayBudget, Spending } from './day-budget.ts'
 import { HostUse } from './host-use.ts'
-import { dayIsSpent, type Fetch, type Fetches, later, NotNowError } from './upstream.ts'
+import { dayIsSpent, later, NotNowError, type RunningFetch, type RunningFetches } from './upstream.ts'
 
 /** Limit of concurrent jobs that clients caused. Hosts share them. */
 const MAX_JOBS = 4
@@ -18,7 +18,7 @@ const GRACE_MS = 60_000
 const TURN_MS = 20_000
 
 export interface DemandJobsDeps {
-  readonly jobs: Pick<Fetches, 'require' | 'over' | 'giveUp' | 'openOf'>
+  readonly jobs: Pick<RunningFetches, 'require' | 'over' | 'giveUp' | 'openOf'>
   readonly clock: Clock
   readonly day: DayBudget
   readonly timeoutMs: number
@@ -38,7 +38,7 @@ export interface Demanded {
   readonly way: Way
   /** Bytes to fetch now. Called again after a failure: bytes that are still missing have cost nothing. */
   missingBytes(): Promise<number>
-  start(): Promise<Fetch>
+  start(): Promise<RunningFetch>
 }
 
 /** What a client waits for, or reads. */
@@ -207,7 +207,7 @@ export class DemandJobs {
   /** Waits until a job is over. @returns why it failed */
   async #over(
     open: Open,
-    { id }: Fetch,
+    { id }: RunningFetch,
     { key, way, missingBytes }: Demanded,
     spending: Spending
   ): Promise<Error | undefined> {
@@ -264,10 +264,11 @@ export function tellOwner(log: Pick<Log, 'info'>, error: unknown, about: Readonl
 /** Options of a cache whose entries end after some time, by our clock. */
 export const keptFor = (ttl: number, now: () => number) => ({ ttl, ttlResolution: 0, perf: { now } })
 
-const failureOf = ({ error }: Fetch): Error | undefined => (error === undefined ? undefined : new Error(error.message))
+const failureOf = ({ error }: RunningFetch): Error | undefined =>
+  error === undefined ? undefined : new Error(error.message)
 
 /** Waits for a job, whatever its result. */
-export const followed = (jobs: Pick<Fetches, 'over'>, job: string): Visit => ({
+export const followed = (jobs: Pick<RunningFetches, 'over'>, job: string): Visit => ({
   arrival: { over: jobs.over(job).then(failureOf, (error: Error) => error) },
   leave: () => undefined
 })

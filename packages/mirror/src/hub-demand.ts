@@ -4,7 +4,7 @@ import { LRUCache } from 'lru-cache'
 import type { Demand, WaitingClient } from './demand.ts'
 import { keptFor, tellOwner, toNotNow, type Visit, type Way } from './demand-jobs.ts'
 import { type LookFor, Lookups } from './lookups.ts'
-import { type Fetch, NotNowError, type Upstream } from './upstream.ts'
+import { NotNowError, type RunningFetch, type Upstream } from './upstream.ts'
 
 /** Errors of a source that sends other bytes than it lists, or lists what cannot be. */
 const REFUSED: readonly unknown[] = ['E_NOT_IMPORTABLE', 'E_BAD_LISTING']
@@ -144,7 +144,7 @@ export class HubDemand {
       tellOwner(this.#demand.log, error, { repo: repo.repo, name })
       throw toNotNow(HUB, error)
     })
-    const start = async (): Promise<Fetch> => {
+    const start = async (): Promise<RunningFetch> => {
       const job = await this.#upstream.bring(repo, quant)
       const { commit } = repo
       this.#demand.log.info(

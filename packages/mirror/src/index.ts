@@ -1,3 +1,2 @@
-export { MirrorError, type MirrorErrorCode } from './mirror-error.ts'
-export type { MirrorKind } from './mirrors.ts'
+export { MirrorError, type MirrorErrorCode, type MirrorKind } from './mirror-error.ts'
 export { type ModelServer, type Port, type ServeOptions, serveModels } from './serve-models.ts'

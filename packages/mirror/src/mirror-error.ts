@@ -1,5 +1,7 @@
 import { CodedError } from '@svc/internal-errors'
-import type { MirrorKind } from './mirrors.ts'
+
+/** What a port answers as. */
+export type MirrorKind = 'hub' | 'oci' | 's3'
 
 /** `E_LISTEN`: a port cannot be listened at. `E_OPTION`: an option is wrong, or missing. */
 export type MirrorErrorCode = 'E_LISTEN' | 'E_OPTION'

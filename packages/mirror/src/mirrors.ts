@@ -7,16 +7,13 @@ import type { Ways } from './artifact-files.ts'
 import { Demand, type OnDemand } from './demand.ts'
 import { HubDemand } from './hub-demand.ts'
 import { HubMirror } from './hub-mirror.ts'
-import { MirrorError } from './mirror-error.ts'
+import { MirrorError, type MirrorKind } from './mirror-error.ts'
 import { OciMirror, type OciMirrorDeps } from './oci-mirror.ts'
 import type { S3Keys } from './s3-auth.ts'
 import { S3Mirror } from './s3-mirror.ts'
 import { ServedModels, type ServedModelsDeps } from './served-models.ts'
 import { type FillSource, SwarmDemand } from './swarm-demand.ts'
-import type { Fetches, Upstream } from './upstream.ts'
-
-/** What a port answers as. */
-export type MirrorKind = 'hub' | 'oci' | 's3'
+import type { RunningFetches, Upstream } from './upstream.ts'
 
 /** The mirrors, and who may use them. */
 export interface MirrorsOptions {
@@ -35,7 +32,7 @@ export interface MirrorsOptions {
 }
 
 export interface MirrorsDeps extends Omit<OciMirrorDeps, 'served' | 'ways' | 'waiting'>, ServedModelsDeps {
-  readonly jobs: Fetches
+  readonly jobs: RunningFetches
   readonly wanted: WantedBlobs
   readonly usage: Pick<Usage, 'note'>
 }

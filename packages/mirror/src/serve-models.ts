@@ -1,9 +1,9 @@
 import { formatAddress, isLoopback, type PeerAddress } from '@svc/internal-net'
 import type { OwnedModels } from '@svc/library'
 import { partsOf } from '@svc/library/parts'
-import { MirrorError } from './mirror-error.ts'
-import { type MirrorKind, Mirrors } from './mirrors.ts'
-import type { Fetches } from './upstream.ts'
+import { MirrorError, type MirrorKind } from './mirror-error.ts'
+import { Mirrors } from './mirrors.ts'
+import type { RunningFetches } from './upstream.ts'
 
 /** Where a port listens; default: one of the system's choice, for this machine. */
 export interface Port {
@@ -67,7 +67,7 @@ export async function serveModels(library: OwnedModels, options: ServeOptions): 
 const addressOf = ({ host = '127.0.0.1', port = 0 }: Port): PeerAddress => ({ host, port })
 
 /** The operations of a library: it fetches for its owner, and nothing for clients. */
-const fetchesOf = (running: ReturnType<typeof partsOf>['running']): Fetches => ({
+const fetchesOf = (running: ReturnType<typeof partsOf>['running']): RunningFetches => ({
   require: (id) => ({ id }),
   over: (id) =>
     running.over(id).then(

@@ -24,7 +24,7 @@ import type { Sha256Digest } from '@svc/ref'
 import { ViewError } from '@svc/view/view-error'
 import { LocalRepos } from './local-repos.ts'
 import { ServedFiles, type ServedFilesDeps } from './served-files.ts'
-import { type Fetches, NotNowError } from './upstream.ts'
+import { NotNowError, type RunningFetches } from './upstream.ts'
 
 export interface ServedModelsDeps extends ServedFilesDeps {
   readonly artifacts: Artifacts
@@ -32,7 +32,7 @@ export interface ServedModelsDeps extends ServedFilesDeps {
   readonly holdings: Pick<Holdings, 'unprovenNow'>
   readonly repos: Repos
   readonly needed: Pick<Needed, 'isGiven'>
-  readonly jobs: Pick<Fetches, 'openOf' | 'fetchOf'>
+  readonly jobs: Pick<RunningFetches, 'openOf' | 'fetchOf'>
   readonly signed: Pick<SignedModels, 'complaint' | 'ruleFor'>
   /** Whether the hub's mirror also shows models under their names here; else only repositories of the hub. */
   readonly namesAreRepos?: boolean

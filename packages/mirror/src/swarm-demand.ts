@@ -6,7 +6,7 @@ import type { ArrivingOptions, Proven } from './arriving-blob.ts'
 import type { Demand, WaitingClient } from './demand.ts'
 import { followed, toNotNow, type Visit, type Way } from './demand-jobs.ts'
 import { Notifier } from './notifier.ts'
-import { type Fetch, type Fetches, later } from './upstream.ts'
+import { later, type RunningFetch, type RunningFetches } from './upstream.ts'
 
 /** How long a manifest waits for the small files that it describes. Proxies give up on a head after a minute. */
 export const HOLD_MS = 45_000
@@ -15,7 +15,7 @@ const SWARM: Way = { source: 'the swarm', isVerifiedLate: false }
 /** Fetches artifacts through the swarm. Its errors have codes. */
 export interface FillSource {
   /** Starts to fetch the missing files of an artifact. */
-  fetchRest(manifestDigest: Sha256Digest): Promise<Fetch>
+  fetchRest(manifestDigest: Sha256Digest): Promise<RunningFetch>
   /** Puts the blobs that clients wait for first. @returns what is proven of the first one, from `offset` on */
   reading(manifestDigest: Sha256Digest, digests: readonly Sha256Digest[], onNews: () => void, offset?: number): Proven
 }
@@ -23,7 +23,7 @@ export interface FillSource {
 export interface SwarmDemandDeps {
   readonly demand: Demand
   readonly source: FillSource
-  readonly jobs: Pick<Fetches, 'over' | 'fetchOf'>
+  readonly jobs: Pick<RunningFetches, 'over' | 'fetchOf'>
   readonly documents: Documents
 }
 
@@ -116,7 +116,7 @@ export class SwarmDemand {
     const job = this.#deps.jobs.fetchOf(manifest)
     if (job !== undefined) return followed(this.#deps.jobs, job.id)
     if (jobs === undefined || !mayStart || !this.#demand.allows(name)) return undefined
-    const start = async (): Promise<Fetch> => {
+    const start = async (): Promise<RunningFetch> => {
       const started = await this.#deps.source.fetchRest(manifest)
       log.info({ job: started.id, name, manifest }, 'a client of the mirror asked for an incomplete model')
       return started

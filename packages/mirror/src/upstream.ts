@@ -7,7 +7,7 @@ export interface Upstream {
   read(repo: UpstreamRepo, name: string): Promise<Uint8Array>
   artifactOf(repo: UpstreamRepo, name: string): Promise<{ readonly quant: string }>
   missingBytesOf(repo: UpstreamRepo, quant: string): Promise<number>
-  bring(repo: UpstreamRepo, quant: string): Promise<Fetch>
+  bring(repo: UpstreamRepo, quant: string): Promise<RunningFetch>
   /** Whether the hub gave strangers these bytes: only then may they come from the store before their artifact is here. */
   hasBrought(repo: UpstreamRepo, name: string): boolean
 }
@@ -29,7 +29,7 @@ export function heapBytesOf({
 }
 
 /** Work of the program that brings a model in. */
-export interface Fetch {
+export interface RunningFetch {
   readonly id: string
   /** The artifact, once it is known. */
   readonly manifest?: string
@@ -40,15 +40,15 @@ export interface Fetch {
 }
 
 /** What the program fetches, for itself and for clients of the mirrors. */
-export interface Fetches {
-  require(id: string): Fetch
-  over(id: string): Promise<Fetch>
+export interface RunningFetches {
+  require(id: string): RunningFetch
+  over(id: string): Promise<RunningFetch>
   /** Ends one that others may still want; `why` continues "the job". */
   giveUp(id: string, why: string): Promise<unknown>
   /** All that is under way about an artifact. */
-  openOf(manifest: string): readonly Fetch[]
+  openOf(manifest: string): readonly RunningFetch[]
   /** The one that brings an artifact's blobs for any caller. */
-  fetchOf(manifest: string): Fetch | undefined
+  fetchOf(manifest: string): RunningFetch | undefined
 }
 
 type NotNowStatus = 404 | 429 | 503 | 507

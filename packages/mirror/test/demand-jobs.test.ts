@@ -5,7 +5,7 @@ import { DaemonError } from '../../daemon/src/errors.ts'
 import { JobRegistry } from '../../daemon/src/jobs/registry.ts'
 import { DayBudget } from '../src/day-budget.ts'
 import { DemandJobs } from '../src/demand-jobs.ts'
-import type { Fetch } from '../src/upstream.ts'
+import type { RunningFetch } from '../src/upstream.ts'
 
 const MANIFEST = `sha256:${'a'.repeat(64)}`
 
@@ -20,8 +20,8 @@ function world({ isVerifiedLate = false, timeoutMs = 60_000 } = {}) {
   const day = new DayBudget(100, () => clock.monotonic())
   const demand = new DemandJobs({ jobs, day, clock, timeoutMs, log: { info: (facts: object) => void log.push(facts) } })
   const way = { source: 'it', isVerifiedLate }
-  const started: { readonly job: Fetch; readonly end: (error?: Error) => void }[] = []
-  const start = async (): Promise<Fetch> => {
+  const started: { readonly job: RunningFetch; readonly end: (error?: Error) => void }[] = []
+  const start = async (): Promise<RunningFetch> => {
     const { promise, resolve, reject } = Promise.withResolvers<object>()
     const job = jobs.start({ kind: 'ensure', ref: 'x', manifest: MANIFEST }, async ({ signal }) => {
       signal.addEventListener('abort', () => reject(signal.reason))
@@ -97,7 +97,7 @@ test('many concurrent clients cause one job; the limit is four jobs', async () =
 
 test('a job that cannot start costs no budget', async () => {
   const { day, demand, way, log } = world()
-  const start = async (): Promise<Fetch> => {
+  const start = async (): Promise<RunningFetch> => {
     throw new DaemonError('E_RATE_LIMITED', 'for the owner')
   }
   const bringing = () => demand.bring({ key: 'a', way, missingBytes: async () => 60, start }, '192.0.2.1')

@@ -5,7 +5,7 @@ import { testDaemon } from '../../daemon/test/support/daemon.ts'
 import type { UpstreamFile, UpstreamRepo } from '../../internal/state/src/upstream-repo.ts'
 import { Demand, type WaitingClient } from '../src/demand.ts'
 import { HubDemand } from '../src/hub-demand.ts'
-import type { Fetch, Upstream } from '../src/upstream.ts'
+import type { RunningFetch, Upstream } from '../src/upstream.ts'
 
 const HOST = '192.0.2.1'
 const WEIGHTS: UpstreamFile = {
@@ -46,7 +46,7 @@ async function world() {
       return answers.artifact.promise
     },
     missingBytesOf: async () => WEIGHTS.sizeBytes,
-    bring: async (): Promise<Fetch> =>
+    bring: async (): Promise<RunningFetch> =>
       jobs.start({ kind: 'import-hf', ref: 'acme/model' }, () => new Promise(() => {})),
     hasBrought: () => false
   }

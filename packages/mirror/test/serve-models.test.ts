@@ -27,7 +27,7 @@ async function served(library: OwnedModels, options: ServeOptions): Promise<Mode
   return server
 }
 
-const get = async (url: string, headers: Record<string, string> = {}) => {
+async function get(url: string, headers: Record<string, string> = {}) {
   const response = await fetch(url, { headers })
   return { status: response.status, headers: response.headers, body: Buffer.from(await response.arrayBuffer()) }
 }

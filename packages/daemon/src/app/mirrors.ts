@@ -1,9 +1,10 @@
 import { formatAddress, type PeerAddress } from '@svc/internal-net'
-import type { Mirrors } from '@svc/mirror/parts'
+import type { Listeners } from '@svc/internal-server'
+import type { Mirrors, MirrorsDeps } from '@svc/mirror/parts'
 import { configuredAddress } from '../config/address.ts'
+import type { MirrorConfig } from '../config/config.ts'
 import { s3KeysOf } from '../config/s3-keys.ts'
 import { StartError } from '../errors.ts'
-import type { DaemonContext } from './compose.ts'
 
 /** The addresses of the mirrors, as `host:port`. */
 export interface MirrorAddresses {
@@ -12,8 +13,13 @@ export interface MirrorAddresses {
   readonly s3MirrorAddress?: string
 }
 
+interface MirrorsContext extends MirrorsDeps {
+  readonly config: { readonly mirror: MirrorConfig }
+  readonly listeners: Listeners
+}
+
 /** The configured mirrors; undefined without any (spec add.22). @throws ConfigError, StartError naming the key */
-export async function openMirrors(context: DaemonContext): Promise<Mirrors | undefined> {
+export async function openMirrors(context: MirrorsContext): Promise<Mirrors | undefined> {
   const { hubAddr, ociAddr, s3Addr, token, names, onDemand, ...mirror } = context.config.mirror
   const texts = { hub: hubAddr, oci: ociAddr, s3: s3Addr }
   const at: Partial<Record<keyof typeof texts, PeerAddress>> = {}

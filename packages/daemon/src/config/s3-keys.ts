@@ -2,20 +2,19 @@ import { SecretFile } from '@svc/internal-server'
 import { ConfigError } from '../errors.ts'
 import type { MirrorConfig } from './config.ts'
 
-/** Secrets by the ID of their key. */
-type S3Keys = ReadonlyMap<string, string>
-
 const S3_KEYS = '[mirror] s3_keys'
 
 /** Reads the keys of the S3 mirror, and again when they have changed; undefined if clients need none. */
-export function s3KeysOf({ s3Keys }: Pick<MirrorConfig, 's3Keys'>): (() => Promise<S3Keys>) | undefined {
+export function s3KeysOf({
+  s3Keys
+}: Pick<MirrorConfig, 's3Keys'>): (() => Promise<ReadonlyMap<string, string>>) | undefined {
   if (s3Keys === undefined) return undefined
   const file = new SecretFile(s3Keys, parseS3Keys, (message, cause) => new ConfigError(message, { cause }))
   return () => file.read(S3_KEYS)
 }
 
 /** A file of lines `ID:SECRET`; empty lines and comments (`#`) are skipped. @throws ConfigError that quotes nothing of the file */
-function parseS3Keys(text: string): S3Keys {
+function parseS3Keys(text: string): ReadonlyMap<string, string> {
   const keys = new Map<string, string>()
   for (const [i, line] of text.split(/\r?\n/).entries()) {
     if (line.trim() === '' || line.startsWith('#')) continue

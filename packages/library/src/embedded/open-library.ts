@@ -70,12 +70,12 @@ export async function openLibrary({ root, log = SILENT }: LibraryOptions): Promi
 }
 
 /** An opened library, for the packages of svc that serve or share its models. */
-export interface LibraryParts extends Library {
+export interface OpenedParts extends Library {
   readonly running: Pick<Operations, 'openOf' | 'over'>
 }
 
 /** What a library is made of. @throws LibraryError `E_INVALID` for one that this process did not open with {@link openLibrary} */
-export function partsOf(models: OwnedModels): LibraryParts {
+export function partsOf(models: OwnedModels): OpenedParts {
   const parts = OpenedLibrary.partsOf(models)
   if (parts === undefined) throw new LibraryError('E_INVALID', 'only a library of openLibrary can be served')
   return parts
@@ -107,7 +107,7 @@ class OpenedLibrary implements OwnedModels {
   }
 
   /** Undefined for models that this process does not own. */
-  static partsOf(models: OwnedModels): LibraryParts | undefined {
+  static partsOf(models: OwnedModels): OpenedParts | undefined {
     return #parts in models ? { ...models.#parts, running: models.#running } : undefined
   }
 
