@@ -4,6 +4,7 @@ import {
   composeLibrary,
   DocumentReader,
   type Library,
+  LibraryError,
   type Log,
   Offload,
   openRef,
