@@ -5,7 +5,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 
-const UNNEEDED = 'client daemon hub oci pino publish signature swarm swarm-v1 typebox undici webtorrent'.split(' ')
+const UNNEEDED = 'client daemon hub mirror oci pino publish signature swarm swarm-v1 typebox undici webtorrent'.split(
+  ' '
+)
 
 const PROGRAM = `
 import { registerHooks } from 'node:module'

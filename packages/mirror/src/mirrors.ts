@@ -24,7 +24,7 @@ export interface MirrorsOptions {
   /** Required by the S3 mirror. Asked for each request, since keys are renewed. */
   readonly s3Keys?: (() => Promise<S3Keys>) | undefined
   /** Further names of this machine, in lower case, that clients may use with any port. */
-  readonly names?: readonly string[]
+  readonly names?: readonly string[] | undefined
   /** Absent: nothing is fetched on demand. */
   readonly onDemand?: OnDemand | undefined
   /** Counts the traffic of a listener. */

@@ -21,17 +21,17 @@ export interface ServeOptions {
   /** As an object store with the bucket `models`. */
   readonly s3?: Port
   /** Required by hub and registry, as a bearer token or a password. */
-  readonly token?: string
+  readonly token?: string | undefined
   /** Required by the object store: secrets by the ID of their key. */
-  readonly s3Keys?: ReadonlyMap<string, string>
+  readonly s3Keys?: ReadonlyMap<string, string> | undefined
   /** Further host names, in lower case, that clients may use for this machine. */
-  readonly names?: readonly string[]
+  readonly names?: readonly string[] | undefined
 }
 
 /** Models that are served until `close`. */
-export interface ModelServer {
-  /** The base address of each, `http://host:port`. */
-  readonly urls: Readonly<Partial<Record<MirrorKind, string>>>
+export interface ModelServer<Kind extends MirrorKind = MirrorKind> {
+  /** The base address of each that is on, `http://host:port`. */
+  readonly urls: Readonly<Record<Kind, string>>
   /** Cuts connections, and ends listening. Idempotent. */
   close(): Promise<void>
 }
@@ -42,7 +42,10 @@ export interface ModelServer {
  * @throws MirrorError `E_LISTEN` for an address that cannot be used; `E_OPTION` for an object store that other machines
  * reach, and that requires no key
  */
-export async function serveModels(library: OwnedModels, options: ServeOptions): Promise<ModelServer> {
+export async function serveModels<Options extends ServeOptions>(
+  library: OwnedModels,
+  options: Options
+): Promise<ModelServer<Extract<keyof Options, MirrorKind>>> {
   const { hub, oci, s3, s3Keys, ...more } = options
   if (s3 !== undefined && s3Keys === undefined && !(more.token === undefined && isLoopback(addressOf(s3))))
     throw new MirrorError('E_OPTION', 'the object store needs s3Keys: other machines reach it, or a token is set', {
@@ -59,7 +62,7 @@ export async function serveModels(library: OwnedModels, options: ServeOptions): 
   return {
     urls: Object.fromEntries(
       Object.entries(mirrors.addresses()).map(([kind, address]) => [kind, `http://${formatAddress(address)}`])
-    ),
+    ) as Record<MirrorKind, string>,
     close: () => (closed ??= mirrors.close())
   }
 }
