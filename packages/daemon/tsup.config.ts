@@ -5,7 +5,6 @@ export default library(
   {
     index: 'src/index.ts',
     main: 'src/app/main.ts',
-    'answer-worker': 'src/swarm/answer-worker.ts',
     'catalog-document-worker': 'src/sources/catalog/catalog-document-worker.ts',
     'hub-document-worker': 'src/sources/hub/hub-document-worker.ts',
     'oci-document-worker': 'src/sources/oci/oci-document-worker.ts',

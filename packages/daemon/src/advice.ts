@@ -1,6 +1,5 @@
 import type { Advice, AdvicePlain, LibraryError } from '@svc/library/parts'
-import type { PinnedCopy } from './swarm/pinned-request.ts'
-import type { SharedNote } from './swarm/share.ts'
+import type { PinnedCopy, SharedNote } from '@svc/sharing/parts'
 
 /** With which commands and keys that is done here, as the end of the error's sentence. */
 const PLAIN: Readonly<Record<AdvicePlain, string>> = {

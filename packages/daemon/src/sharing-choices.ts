@@ -1,9 +1,9 @@
 import type { SeedResult, UploadLimitResult } from '@svc/client/protocol'
 import { KeyedLock } from '@svc/internal-concurrency'
+import type { SwarmClient } from '@svc/sharing/parts'
 import type { SwarmConfig } from './config/config.ts'
 import { writeKey } from './config/edit.ts'
 import { DaemonError } from './errors.ts'
-import type { SwarmClient } from './swarm/swarm-client.ts'
 
 interface SharingDeps {
   readonly config: { readonly file?: string; readonly swarm: SwarmConfig }

@@ -137,7 +137,7 @@ export const COMPANIONS: readonly Mutation[] = [
       }
     }
   ]),
-  ...of('daemon/src/swarm/artifact-torrents.ts', [
+  ...of('sharing/src/artifact-torrents.ts', [
     {
       what: 'companions: their torrent contains none of the owner’s own files',
       find: `document && givenCompanions(document, state)`,
@@ -145,7 +145,7 @@ export const COMPANIONS: readonly Mutation[] = [
       caughtBy: PINNED_TEST
     }
   ]),
-  ...of('daemon/src/swarm/companions-swarm.ts', [
+  ...of('sharing/src/companions-swarm.ts', [
     {
       what: 'companions: the companions that may leave are announced',
       find: `await torrents.givenCompanions(digest, state)`,
@@ -153,7 +153,7 @@ export const COMPANIONS: readonly Mutation[] = [
       caughtBy: PINNED_TEST
     }
   ]),
-  ...of('daemon/src/swarm/pinned-companions.ts', [
+  ...of('sharing/src/pinned-companions.ts', [
     {
       what: 'companions: those of a withheld model are fetched without announcing',
       find: `state === undefined || isWithheld(state)`,

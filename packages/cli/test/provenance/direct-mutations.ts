@@ -228,7 +228,7 @@ export const DIRECT: readonly Mutation[] = [
       caughtBy: MEANWHILE_TEST
     }
   ]),
-  ...of('daemon/src/swarm/seeding.ts', [
+  ...of('sharing/src/seeding.ts', [
     {
       what: 'a model that may not leave is held back from the swarm',
       find: `    const reason = heldBackReason(state, settings)
@@ -250,7 +250,7 @@ export const DIRECT: readonly Mutation[] = [
       caughtBy: JOINING_TEST
     }
   ]),
-  ...of('daemon/src/swarm/fetches.ts', [
+  ...of('sharing/src/fetches.ts', [
     {
       what: 'a fetch of a withheld model does not announce',
       find: `quiet: !verdictOf(state, 'swarm', settings).given`,
@@ -258,7 +258,7 @@ export const DIRECT: readonly Mutation[] = [
       caughtBy: { file: `${TESTS}/swarm/private.test.ts`, name: 'held-back model' }
     }
   ]),
-  ...of('daemon/src/swarm/pinned-imports.ts', [
+  ...of('sharing/src/pinned-imports.ts', [
     {
       what: 'a private import without its manifest does not announce',
       find: `isWithheld: (artifact) => !verdictOf(artifact, 'swarm', settings).given`,
@@ -266,7 +266,7 @@ export const DIRECT: readonly Mutation[] = [
       caughtBy: { file: `${TESTS}/swarm/private.test.ts`, name: 'is not announced while it looks' }
     }
   ]),
-  ...of('daemon/src/swarm/signed-requests.ts', [
+  ...of('sharing/src/signed-requests.ts', [
     {
       what: 'the first signed request marks its artifact',
       find: `if (state?.incomplete !== true || state.provenance.access === 'restricted') return headers`,

@@ -22,7 +22,7 @@ export const DOCUMENTS: readonly Mutation[] = [
       caughtBy: PINS('by another import')
     }
   ]),
-  ...of('daemon/src/swarm/fetches.ts', [
+  ...of('sharing/src/fetches.ts', [
     {
       what: 'documents: what is all here has the merkle roots of its manifest',
       find: `else if (checksRoots) for (const file of torrent.files) await requireRoot(file, leafLayers, signal)`,
@@ -30,7 +30,7 @@ export const DOCUMENTS: readonly Mutation[] = [
       caughtBy: PINS('all of whose files are here')
     }
   ]),
-  ...of('daemon/src/swarm/seeding.ts', [
+  ...of('sharing/src/seeding.ts', [
     {
       what: 'documents: a start seeds nothing that never was complete',
       find: `if (state.away === true || state.incomplete === true ||`,
@@ -38,7 +38,7 @@ export const DOCUMENTS: readonly Mutation[] = [
       caughtBy: PINS('a start seeds no pin')
     }
   ]),
-  ...of('daemon/src/swarm/artifact-storage.ts', [
+  ...of('sharing/src/artifact-storage.ts', [
     {
       what: 'documents: a blob that is here is taken only with the merkle root of the manifest',
       find: `if (checksRoots) await requireRoot(file, leafLayers, signal)`,

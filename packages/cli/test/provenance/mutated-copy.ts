@@ -38,7 +38,7 @@ export interface DirectTest {
 
 const ROOT = fileURLToPath(new URL('../../../..', import.meta.url))
 /** The packages that are copied, and found by each other in the copy. */
-const COPIED = ['classify', 'cli', 'daemon', 'internal/state', 'library', 'oci']
+const COPIED = ['classify', 'cli', 'daemon', 'internal/state', 'library', 'mirror', 'oci', 'sharing']
 
 /** Copies the packages with these mutations, and their tests, into `folder`. @returns the copy's `main.ts` */
 export function mutatedCopy(folder: string, mutations: readonly Mutation[]): string {
@@ -50,7 +50,9 @@ export function mutatedCopy(folder: string, mutations: readonly Mutation[]): str
     cpSync(join(from, 'package.json'), join(to, 'package.json'))
     linkModules(copy, join(from, 'node_modules'), join(to, 'node_modules'))
   }
-  for (const test of ['cli', 'daemon', 'internal/state', 'library'].map((name) => `packages/${name}/test`))
+  for (const test of ['cli', 'daemon', 'internal/state', 'library', 'mirror', 'sharing'].map(
+    (name) => `packages/${name}/test`
+  ))
     cpSync(join(ROOT, test), join(copy, test), { recursive: true })
   for (const name of [
     'package.json',

@@ -60,7 +60,7 @@ const RULE = of('internal/state/src/provenance.ts', [
 
 /** Each door asks the rule. */
 const DOORS = [
-  ...of('daemon/src/swarm/seeding.ts', [
+  ...of('sharing/src/seeding.ts', [
     {
       what: 'a model that becomes withheld leaves the swarm',
       dies: [1, 46],
@@ -70,7 +70,7 @@ const DOORS = [
       this.#heldBack`
     }
   ]),
-  ...of('daemon/src/swarm/seeding.ts', [
+  ...of('sharing/src/seeding.ts', [
     {
       what: 'a pinned import of a seed may take it out of the swarm',
       caughtBy: { file: `${TESTS}/swarm/private.test.ts`, name: 'a pinned import makes it private' },
@@ -78,7 +78,7 @@ const DOORS = [
       replace: `seeding === true) return`
     }
   ]),
-  ...of('daemon/src/swarm/swarm-client.ts', [
+  ...of('sharing/src/swarm-client.ts', [
     {
       what: 'any other import of a seed may take it out of the swarm',
       caughtBy: { file: `${TESTS}/swarm/seeding.test.ts`, name: 'leaves at once when another import' },

@@ -93,7 +93,7 @@ export const TRUST: readonly Mutation[] = [
       caughtBy: PINNED('refused, and nothing of it')
     }
   ]),
-  ...of('daemon/src/swarm/pinned-import.ts', [
+  ...of('sharing/src/pinned-import.ts', [
     {
       what: 'trust: a pinned import asks for the rule',
       find: `const rule = ruleFor(this.#deps.trust, this.#request.repo, source.torrent.manifest.document)`,
@@ -113,7 +113,7 @@ export const TRUST: readonly Mutation[] = [
       caughtBy: PINNED('refused, and nothing of it')
     }
   ]),
-  ...of('daemon/src/swarm/pinned-companions.ts', [
+  ...of('sharing/src/pinned-companions.ts', [
     {
       what: 'trust: companions of a pinned import ask for the rule',
       find: `const rule = manifest && ruleFor(trust, repo, manifest)`,

@@ -234,7 +234,7 @@ const MIRRORS = [
       'if ((await this'
     ]
   ]),
-  ...of('daemon/src/swarm/companions-swarm.ts', [
+  ...of('sharing/src/companions-swarm.ts', [
     [
       testOf(`${DAEMON}/swarm/companions-withheld.test.ts`, 'has just become withheld'),
       'companions of a model that is held back are not announced',
@@ -345,7 +345,7 @@ const MIRRORS = [
 ]
 
 const SWARM = [
-  ...of('daemon/src/swarm/fetches.ts', [
+  ...of('sharing/src/fetches.ts', [
     [
       UNPROVEN,
       'a fetch asks which bytes came from another import',
@@ -365,7 +365,7 @@ const SWARM = [
       'upload: true,'
     ]
   ]),
-  ...of('daemon/src/swarm/pinned-torrent.ts', [
+  ...of('sharing/src/pinned-torrent.ts', [
     [
       PRIVATE('is not announced while it looks'),
       'a private import looks for its manifest without announcing',
@@ -379,7 +379,7 @@ const SWARM = [
       ''
     ]
   ]),
-  ...of('daemon/src/swarm/pinned-record.ts', [
+  ...of('sharing/src/pinned-record.ts', [
     [
       PRIVATE('a seeded model leaves the swarm'),
       'a pinned import is private if the request says so',
@@ -399,7 +399,7 @@ const SWARM = [
       'const notice = undefined as string | undefined'
     ]
   ]),
-  ...of('daemon/src/swarm/webseed-documents.ts', [
+  ...of('sharing/src/webseed-documents.ts', [
     [
       ROADS('that says'),
       'a webseed’s header marks its model as withheld',
@@ -413,7 +413,7 @@ const SWARM = [
       'Date.now() < 0'
     ]
   ]),
-  ...of('daemon/src/swarm/seeding.ts', [
+  ...of('sharing/src/seeding.ts', [
     [
       SEEDING('at the end of its fetch'),
       'a finished fetch becomes a seed only if that is still permitted',
@@ -433,10 +433,10 @@ const SWARM = [
       'return settings !== undefined && (await needed.isGiven(manifestDigest))'
     ]
   ]),
-  ...of('daemon/src/swarm/signed-requests.ts', [
+  ...of('sharing/src/signed-requests.ts', [
     [KEYS, 'a signed request is recorded before it is sent', 'await artifacts.usedKey(manifestDigest)', '']
   ]),
-  ...of('daemon/src/swarm/share.ts', [
+  ...of('sharing/src/share.ts', [
     [
       testOf(`${DAEMON}/swarm/from-peers.slow.ts`, 'POST /v1/share announces'),
       '`share` says why something is held back',

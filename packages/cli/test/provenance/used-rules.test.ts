@@ -72,8 +72,8 @@ function mutated(file: string, text: string): Set<number> {
 test('a mutation removes each use of a provenance rule', () => {
   const unmutated: string[] = []
   let uses = 0
-  for (const file of ['classify', 'cli', 'daemon', 'internal/state', 'library', 'oci'].flatMap((name) =>
-    sourcesOf(join(ROOT, 'packages', name, 'src'))
+  for (const file of ['classify', 'cli', 'daemon', 'internal/state', 'library', 'mirror', 'oci', 'sharing'].flatMap(
+    (name) => sourcesOf(join(ROOT, 'packages', name, 'src'))
   )) {
     const text = readFileSync(file, 'utf8')
     const lines = mutated(file, text)

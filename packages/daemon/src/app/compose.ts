@@ -26,16 +26,15 @@ import { ConfigError, StartError } from '../errors.ts'
 import { AskedImports } from '../jobs/asked-imports.ts'
 import { ImportJobs } from '../jobs/import-jobs.ts'
 import { JobRegistry } from '../jobs/registry.ts'
+import { SwarmJobs } from '../jobs/swarm-jobs.ts'
 import type { JobErrors } from '../jobs/tracked-job.ts'
 import { SharingChoices } from '../sharing-choices.ts'
 import { LocalImports } from '../sources/local/local-imports.ts'
 import { OciImports } from '../sources/oci/oci-imports.ts'
 import { StandingViews } from '../standing/standing-views.ts'
 import { openStore } from '../store-opening.ts'
-import { AnswerReader } from '../swarm/answers.ts'
-import { SwarmJobs } from '../swarm/swarm-jobs.ts'
 import { openMirrors } from './mirrors.ts'
-import type { NetworkFactories } from './networks.ts'
+import type { NetworkFactories, SwarmNetwork } from './networks.ts'
 
 /**
  * Everything that works on the local store. Only `app` knows all of it: each object declares its dependencies as an
@@ -66,14 +65,12 @@ export async function composeContext(
   if (store.isNew) log.info({ root: store.root, id: store.id }, 'found no store: created a new one')
   const offload = new Offload()
   const documentReader = new DocumentReader()
-  const answers = new AnswerReader()
   const strangersOffload = new Offload({ oldMib: STRANGERS_HEAP_MIB })
   try {
     const library = {
       config,
       version,
       documentReader,
-      answers,
       offload,
       strangersOffload,
       ...(await composeLibrary({ store, trust, clock, log, version, offload, documentReader, filePort }))
@@ -140,7 +137,7 @@ export async function composeServices(context: DaemonContext, factories: Network
 
 async function composeNetworks(context: DaemonContext, factories: NetworkFactories) {
   const { enabled } = context.config.swarm
-  const swarm = enabled ? await factories.swarm?.(context) : undefined
+  const swarm: SwarmNetwork | undefined = enabled ? await factories.swarm?.(context) : undefined
   if (swarm !== undefined) context.importer.onImported((digest) => swarm.imported(digest))
   const hub = await factories.hub?.(context)
   const catalog = enabled ? await factories.catalog?.(context) : undefined
@@ -188,7 +185,6 @@ export async function closeAll(context: DaemonContext, services: Services | unde
     offload,
     strangersOffload,
     documentReader,
-    answers,
     trust,
     store,
     usage,
@@ -211,7 +207,7 @@ export async function closeAll(context: DaemonContext, services: Services | unde
   await views.close()
   await usage.close()
   readerLeases.close()
-  await Promise.all([offload, strangersOffload, documentReader, answers, trust].map((each) => each.close()))
+  await Promise.all([offload, strangersOffload, documentReader, trust].map((each) => each.close()))
   endHoldOff()
   await store.close()
 }

@@ -1,10 +1,10 @@
+import type { SwarmClient } from '@svc/sharing/parts'
 import { Catalog, type CatalogDeps } from '../sources/catalog/catalog.ts'
 import { createHubImports, type HubDeps, type HubImports } from '../sources/hub/hub-imports.ts'
-import type { SwarmClient } from '../swarm/swarm-client.ts'
 import { type ConfiguredSwarmDeps, openSwarm } from './open-swarm.ts'
 
 /** What the daemon uses of the swarm client. */
-type SwarmNetwork = Pick<SwarmClient, keyof SwarmClient>
+export interface SwarmNetwork extends Pick<SwarmClient, keyof SwarmClient> {}
 
 /** Creates the objects that contact other machines. Requests to an absent one get the refusal in docs/errors.md. */
 export interface NetworkFactories {

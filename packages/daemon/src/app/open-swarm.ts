@@ -1,8 +1,8 @@
+import type { SwarmClient, SwarmClientDeps, SwarmClientOptions } from '@svc/sharing/parts'
 import { howToFetch } from '../advice.ts'
 import { configuredAddress } from '../config/address.ts'
 import type { DaemonConfig } from '../config/config.ts'
 import { StartError } from '../errors.ts'
-import { SwarmClient, type SwarmClientDeps, type SwarmClientOptions } from '../swarm/swarm-client.ts'
 import { webseedKeysOf } from '../webseed-keys.ts'
 
 export interface ConfiguredSwarmDeps extends Omit<SwarmClientDeps, 'settings' | 'addresses' | 'keys' | 'howToFetch'> {
@@ -19,8 +19,9 @@ export async function openSwarm(
   const peer = configuredAddress(peerAddr, '[swarm] peer_addr')
   const webseed = webseedAddr === '' ? undefined : configuredAddress(webseedAddr, '[swarm] webseed_addr')
   const keys = await webseedKeysOf(config, process.env)
+  const sharing = await import('@svc/sharing/parts')
   try {
-    const client = await SwarmClient.open(
+    const client = await sharing.SwarmClient.open(
       { ...parts, settings, addresses: { peer, webseed }, keys, howToFetch },
       options
     )

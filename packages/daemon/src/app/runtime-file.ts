@@ -1,7 +1,7 @@
 import { readFile, unlink } from 'node:fs/promises'
 import type { SwarmStatus } from '@svc/client/protocol'
 import { nodeFilePort, replaceFile } from '@svc/internal-files'
-import type { SwarmAddresses } from '../swarm/swarm-client.ts'
+import type { SwarmAddresses } from '@svc/sharing/parts'
 import type { MirrorAddresses } from './mirrors.ts'
 
 /** `runtime.json` (0600) next to the socket (spec swarm.11): which process listens, and on which ports. */

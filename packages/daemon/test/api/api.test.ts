@@ -77,6 +77,9 @@ describe('ensure', () => {
           limitChanged: () => undefined,
           seedChanged: async () => undefined,
           unneeded: async () => undefined,
+          pinned: () => {
+            throw new Error('not in this test')
+          },
           importPinned: () => Promise.reject(new Error('not in this test')),
           giveUp: async () => undefined,
           restOf: async () => undefined,

@@ -20,8 +20,8 @@ import { CERTIFICATE, KEY } from '../../../hub/test/certificate.ts'
 import { announceHttp } from '../../../internal/discovery/src/http-announce.ts'
 import { tryParseTrackerUrl } from '../../../internal/discovery/src/tracker-url.ts'
 import { throughUrl } from '../../../publish/src/check.ts'
+import { WebseedDocuments } from '../../../sharing/src/webseed-documents.ts'
 import { CatalogProvider } from '../../src/sources/catalog/provider.ts'
-import { WebseedDocuments } from '../../src/swarm/webseed-documents.ts'
 
 const BYTES = Buffer.alloc(100_000, 'some bytes of a model')
 const SHA256 = createHash('sha256').update(BYTES).digest('hex')

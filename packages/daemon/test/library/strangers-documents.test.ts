@@ -22,10 +22,10 @@ import { DocumentReader } from '../../../internal/state/src/document-reader.ts'
 import { Offload } from '../../../internal/state/src/offload/pool.ts'
 import { configFacts } from '../../../library/src/import/config-facts.ts'
 import { walkIn } from '../../../library/src/import/heads.ts'
+import { ANSWERS, AnswerReader } from '../../../sharing/src/answers.ts'
 import { CatalogDocumentReader, DOCUMENTS as OF_CATALOG } from '../../src/sources/catalog/catalog-documents.ts'
 import { HubDocumentReader, DOCUMENTS as OF_HUB } from '../../src/sources/hub/hub-documents.ts'
 import { OciDocumentReader, DOCUMENTS as OF_OCI } from '../../src/sources/oci/oci-documents.ts'
-import { ANSWERS, AnswerReader } from '../../src/swarm/answers.ts'
 
 const MIB = 2 ** 20
 const KINDS = ['index', 'manifest', 'storedManifest', 'companions'] as const

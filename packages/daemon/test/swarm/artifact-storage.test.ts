@@ -4,8 +4,9 @@ import { BLOCK_BYTES, HASH_BYTES, type LayoutFile, TorrentLayout } from '@svc/me
 import { parseDigest } from '@svc/ref'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { OpenBlobs } from '../../../internal/state/src/open-blobs.ts'
-import { ArtifactStorage } from '../../src/swarm/artifact-storage.ts'
-import { ArtifactTorrents } from '../../src/swarm/artifact-torrents.ts'
+import { AnswerReader } from '../../../sharing/src/answers.ts'
+import { ArtifactStorage } from '../../../sharing/src/artifact-storage.ts'
+import { ArtifactTorrents } from '../../../sharing/src/artifact-torrents.ts'
 import { digestOf } from '../mirror/arriving.ts'
 import { Node, weights } from './nodes.ts'
 
@@ -13,8 +14,10 @@ import { Node, weights } from './nodes.ts'
 async function storageOf(bytes: Buffer, names: readonly string[]) {
   const node = await Node.start({ swarm: { seed_on_import: false } })
   const manifest = await node.importFiles(Object.fromEntries(names.map((name) => [name, bytes])))
-  const { store, leafLayers, documents, answers, holdings } = node.running.context
-  const torrent = (await new ArtifactTorrents({ store, documents, leafLayers, answers }).of(manifest))!
+  const { store, leafLayers, documents, holdings } = node.running.context
+  const torrent = (await new ArtifactTorrents({ store, documents, leafLayers, answers: new AnswerReader() }).of(
+    manifest
+  ))!
   unlinkSync(node.blobPath(digestOf(bytes)))
   const blobs = new OpenBlobs(store)
   const { signal } = new AbortController()

@@ -1,9 +1,10 @@
 import { unlinkSync } from 'node:fs'
 import { createSwarm } from '@svc/swarm'
 import { expect, onTestFinished, test } from 'vitest'
+import { AnswerReader } from '../../../sharing/src/answers.ts'
+import { ArtifactSwarm } from '../../../sharing/src/artifact-swarm.ts'
+import { ArtifactTorrents } from '../../../sharing/src/artifact-torrents.ts'
 import { createLog } from '../../src/log.ts'
-import { ArtifactSwarm } from '../../src/swarm/artifact-swarm.ts'
-import { ArtifactTorrents } from '../../src/swarm/artifact-torrents.ts'
 import { digestOf } from '../mirror/arriving.ts'
 import { Node, weights } from './nodes.ts'
 
@@ -11,10 +12,10 @@ test('a seed that joins late does not take the place of a fetch', async () => {
   const node = await Node.start({ swarm: { seed_on_import: false } })
   const bytes = weights(70_000, 84)
   const manifest = await node.importFiles({ 'model-q8_0.gguf': bytes })
-  const { store, leafLayers, documents, answers, holdings } = node.running.context
+  const { store, leafLayers, documents, holdings } = node.running.context
   const engine = await createSwarm({ peerAddress: { host: '127.0.0.1', port: 0 }, dht: false, lsd: false })
   onTestFinished(() => engine.close())
-  const torrents = new ArtifactTorrents({ store, documents, leafLayers, answers })
+  const torrents = new ArtifactTorrents({ store, documents, leafLayers, answers: new AnswerReader() })
   const swarm = new ArtifactSwarm({
     store,
     leafLayers,

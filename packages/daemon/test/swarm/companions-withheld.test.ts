@@ -3,10 +3,11 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createSwarm } from '@svc/swarm'
 import { expect, onTestFinished, test } from 'vitest'
+import { AnswerReader } from '../../../sharing/src/answers.ts'
+import { ArtifactSwarm } from '../../../sharing/src/artifact-swarm.ts'
+import { ArtifactTorrents } from '../../../sharing/src/artifact-torrents.ts'
+import { CompanionsSwarm } from '../../../sharing/src/companions-swarm.ts'
 import { createLog } from '../../src/log.ts'
-import { ArtifactSwarm } from '../../src/swarm/artifact-swarm.ts'
-import { ArtifactTorrents } from '../../src/swarm/artifact-torrents.ts'
-import { CompanionsSwarm } from '../../src/swarm/companions-swarm.ts'
 import { temporaryFolder } from '../support/daemon.ts'
 import { startWebseed } from './fake-webseed.ts'
 import { Node, pinned, weights } from './nodes.ts'
@@ -17,10 +18,10 @@ const REF = 'svc:///me/model:q8_0'
 test('an artifact that has just become withheld announces no companions', async () => {
   const node = await Node.start({ swarm: { seed_on_import: false } })
   const manifest = await node.importFiles(MODEL)
-  const { store, leafLayers, documents, answers, artifacts, holdings, config } = node.running.context
+  const { store, leafLayers, documents, artifacts, holdings, config } = node.running.context
   const engine = await createSwarm({ peerAddress: { host: '127.0.0.1', port: 0 }, dht: false, lsd: false })
   onTestFinished(() => engine.close())
-  const torrents = new ArtifactTorrents({ store, documents, leafLayers, answers })
+  const torrents = new ArtifactTorrents({ store, documents, leafLayers, answers: new AnswerReader() })
   const log = createLog('silent')
   const parts = { store, leafLayers, holdings, swarm: engine, webseed: () => undefined, trackers: [], log }
   const [swarm, beside] = [new ArtifactSwarm(parts), new ArtifactSwarm(parts)]

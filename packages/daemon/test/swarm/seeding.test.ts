@@ -2,9 +2,9 @@ import { chmodSync, existsSync, readdirSync, readFileSync, writeFileSync } from 
 import { join } from 'node:path'
 import type { Sha256Digest } from '@svc/ref'
 import { expect, onTestFinished, test } from 'vitest'
+import type { SwarmClient } from '../../../sharing/src/swarm-client.ts'
 import { type ConfiguredSwarmDeps, openSwarm } from '../../src/app/open-swarm.ts'
 import { createLog } from '../../src/log.ts'
-import type { SwarmClient } from '../../src/swarm/swarm-client.ts'
 import { contentOf, documentsOnly, startWebseed } from './fake-webseed.ts'
 import { eventually, MIB, Node, pinned, refOf, weights } from './nodes.ts'
 

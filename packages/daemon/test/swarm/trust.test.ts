@@ -5,7 +5,7 @@ import { type Manifest, parseManifest, sealManifest, torrentOf } from '@svc/mani
 import type { Sha256Digest } from '@svc/ref'
 import { expect, test } from 'vitest'
 import { ServedModels } from '../../../mirror/src/served-models.ts'
-import { ruleFor } from '../../src/swarm/pinned-companions.ts'
+import { ruleFor } from '../../../sharing/src/pinned-companions.ts'
 import { sharedByFile, temporaryFolder } from '../support/daemon.ts'
 import { FOLDER, SPOILT, signerIn } from '../support/signed-models.ts'
 import { contentOf, kindOf, startWebseed } from './fake-webseed.ts'

@@ -4,7 +4,7 @@ import { leafLayer, piecesRoot, sha256, toHex } from '@svc/metainfo'
 import { digestFromBytes } from '@svc/ref'
 import { expect, onTestFinished, test } from 'vitest'
 import { writeDocument } from '../../../library/src/import/seal.ts'
-import { WebseedListener } from '../../src/swarm/webseed-listener.ts'
+import { WebseedListener } from '../../../sharing/src/webseed-listener.ts'
 import { testDaemon } from '../support/daemon.ts'
 
 function sealed(text: string): Sealed<undefined> {

@@ -1,11 +1,11 @@
 import { ROUTES, type ShareResult } from '@svc/client/protocol'
 import type { Library } from '@svc/library/parts'
 import { formatRepoId } from '@svc/ref'
+import type { SwarmClient } from '@svc/sharing/parts'
 import { howToFetch, sharedNote } from '../../advice.ts'
 import { ConfigError, DaemonError } from '../../errors.ts'
 import type { SharingChoices } from '../../sharing-choices.ts'
 import type { LocalImports } from '../../sources/local/local-imports.ts'
-import type { SwarmClient } from '../../swarm/swarm-client.ts'
 import { swarmIsOff } from '../refusals.ts'
 import { defineRoute } from '../route.ts'
 

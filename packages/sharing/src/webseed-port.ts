@@ -1,5 +1,5 @@
 import type { PeerAddress, TokenBucket } from '@svc/internal-net'
-import type { Traffic } from '@svc/internal-server'
+import type { TrafficCounter } from '@svc/internal-server'
 import { WebseedListener, type WebseedListenerDeps } from './webseed-listener.ts'
 
 export interface WebseedPortDeps extends Omit<WebseedListenerDeps, 'budget'> {
@@ -7,7 +7,7 @@ export interface WebseedPortDeps extends Omit<WebseedListenerDeps, 'budget'> {
   readonly address: PeerAddress | undefined
   readonly limit: TokenBucket
   /** Counts the listener's traffic; made when it listens. */
-  readonly traffic: () => Traffic | undefined
+  readonly traffic: () => TrafficCounter | undefined
 }
 
 /** The webseed listener, from the first time that something is shared. */

@@ -1,12 +1,11 @@
 import type { ImportBtBody, Job } from '@svc/client/protocol'
 import { formatRepoId, type Sha256Digest } from '@svc/ref'
-import { type EnsureJobDeps, startEnsure } from '../jobs/ensure-job.ts'
-import { UnwantedError } from '../jobs/registry.ts'
-import { type PinnedRequest, parsePinned } from './pinned-request.ts'
-import type { SwarmClient } from './swarm-client.ts'
+import type { PinnedRequest, SwarmClient } from '@svc/sharing/parts'
+import { type EnsureJobDeps, startEnsure } from './ensure-job.ts'
+import { UnwantedError } from './registry.ts'
 
 export interface SwarmJobsDeps extends Omit<EnsureJobDeps, 'filler' | 'lane'> {
-  readonly swarm: Pick<SwarmClient, 'importPinned' | 'giveUp' | 'restOf' | 'filler'>
+  readonly swarm: Pick<SwarmClient, 'pinned' | 'importPinned' | 'giveUp' | 'restOf' | 'filler'>
 }
 
 /** Pinned imports as jobs, and fetches for the clients of mirrors. */
@@ -18,7 +17,7 @@ export class SwarmJobs {
   }
 
   async importBt(body: ImportBtBody): Promise<Job> {
-    return this.#start(parsePinned(body))
+    return this.#start(this.#deps.swarm.pinned(body))
   }
 
   /**

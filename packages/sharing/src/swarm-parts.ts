@@ -1,6 +1,6 @@
 import type { HttpClient } from '@svc/internal-http'
 import type { PeerAddress } from '@svc/internal-net'
-import type { Listeners } from '@svc/internal-server'
+import type { TrafficCounter } from '@svc/internal-server'
 import type { CopyWitness, Filler, Library, Needed } from '@svc/library/parts'
 import type { Swarm } from '@svc/swarm'
 import type { AnswerReader } from './answers.ts'
@@ -24,15 +24,14 @@ export interface SwarmClientDeps
   extends PinnedImportContext,
     Pick<CompanionsDeps, 'howToFetch'>,
     Pick<Library, 'log' | 'holdings'> {
-  readonly answers: Pick<AnswerReader, 'parse'>
   readonly needed: Pick<Needed, 'isGiven'>
   readonly settings: SwarmSettings
   /** Where to listen; webseed clients are served nowhere without an address. */
   readonly addresses: { readonly peer: PeerAddress; readonly webseed: PeerAddress | undefined }
   /** Absent: no request to a webseed is signed. */
   readonly keys?: Pick<WebseedKeys, 'headersFor' | 'states'> | undefined
-  /** Counts the webseed listener's traffic. */
-  readonly listeners?: Listeners
+  /** Counts the webseed listener's traffic; `mark` is in the user agent of requests that it may not answer. */
+  readonly listeners?: { readonly mark: string; add(listener: 'webseed'): TrafficCounter }
 }
 
 export interface SwarmClientOptions {
@@ -47,6 +46,7 @@ export interface SwarmMeans {
   readonly engine: Swarm
   readonly webseed: Pick<WebseedPort, 'listener'>
   readonly web: HttpClient
+  readonly answers: Pick<AnswerReader, 'parse'>
 }
 
 /** What works on the swarms of a store. */
@@ -69,15 +69,15 @@ const NO_KEYS: Pick<WebseedKeys, 'headersFor'> = { headersFor: async () => undef
 /** Connects the parts: each names what it needs of the others. */
 export function composeSwarm(
   deps: SwarmClientDeps,
-  { engine, webseed, web }: SwarmMeans,
+  { engine, webseed, web, answers }: SwarmMeans,
   { startLimitMs, companionsTimeoutMs }: SwarmClientOptions
 ): SwarmParts {
   const { clock, settings, listeners, keys = NO_KEYS } = deps
   const engines = { ...deps, swarm: engine, webseed: () => webseed.listener, trackers: settings.trackers }
   const beside = new ArtifactSwarm(engines)
   const swarm = new ArtifactSwarm({ ...engines, onSeeding: (digest) => companions.follow(digest) })
-  const torrents = new ArtifactTorrents(deps)
-  const reading = { web, keys, clock, parse: deps.answers.parse }
+  const torrents = new ArtifactTorrents({ ...deps, answers })
+  const reading = { web, keys, clock, parse: answers.parse }
   const common = { ...deps, engine, keys, torrents, swarm, beside, reading }
   const companions = new CompanionsSwarm({ ...common, isFetching: (digest) => !fetches.turns.isFree(digest) })
   const fetches = new Fetches(common)

@@ -8,7 +8,7 @@ import {
   type SendBudget,
   sendBlob,
   sendBytes,
-  type Traffic
+  type TrafficCounter
 } from '@svc/internal-server'
 import type { Library } from '@svc/library/parts'
 import type { ArtifactTorrent } from '@svc/manifest'
@@ -54,7 +54,7 @@ export class WebseedListener {
   static async listen(
     deps: WebseedListenerDeps,
     address: { readonly host: string; readonly port: number },
-    traffic?: Traffic
+    traffic?: TrafficCounter
   ): Promise<WebseedListener> {
     const { store, log } = deps
     const webseed = new WebseedListener(deps)

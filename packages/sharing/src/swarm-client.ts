@@ -3,10 +3,11 @@ import { formatAddress, type PeerAddress, TokenBucket } from '@svc/internal-net'
 import type { CopyWitness, Filler, Work } from '@svc/library/parts'
 import type { Sha256Digest } from '@svc/ref'
 import { waysIn } from './addresses.ts'
+import { AnswerReader } from './answers.ts'
 import type { SwarmTotals } from './artifact-swarm.ts'
 import { openEngine } from './engine.ts'
 import type { PinnedResult } from './pinned-import.ts'
-import type { PinnedRequest } from './pinned-request.ts'
+import { type PinnedFields, type PinnedRequest, parsePinned } from './pinned-request.ts'
 import type { Reading, Readings } from './readings.ts'
 import { type Shared, type ShareRequest, share } from './share.ts'
 import { type HeldBack, type TorrentsStatus, torrentsStatus, type Verifying } from './status.ts'
@@ -47,6 +48,7 @@ export interface SwarmClientStatus extends TorrentsStatus {
 interface Means extends SwarmMeans {
   readonly webseed: WebseedPort
   readonly limit: TokenBucket
+  readonly answers: AnswerReader
 }
 
 /** The v2 swarm client of a store: seeding, filling, pinned imports (docs/swarm.md). */
@@ -64,12 +66,13 @@ export class SwarmClient {
 
   /** @throws the error of `listen`, and the engine's for invalid settings */
   static async open(deps: SwarmClientDeps, options: SwarmClientOptions = {}): Promise<SwarmClient> {
-    const { clock, settings, addresses, answers, keys, listeners } = deps
+    const { clock, settings, addresses, keys, listeners } = deps
     const limit = new TokenBucket(settings.uploadLimitBytesPerSecond, clock.monotonic())
     const traffic = () => listeners?.add('webseed')
     const webseed = new WebseedPort({ ...deps, address: addresses.webseed, limit, traffic })
-    if (settings.seed) await webseed.open()
+    const answers = new AnswerReader(clock)
     try {
+      if (settings.seed) await webseed.open()
       const headersFor: SwarmParts['signed']['headersFor'] = (...request) => parts.signed.headersFor(...request)
       const engine = await openEngine({
         ...deps,
@@ -78,11 +81,11 @@ export class SwarmClient {
         parse: answers.parse,
         headersFor: keys && headersFor
       })
-      const means = { engine, webseed, limit, web: new HttpClient({ clock }) }
+      const means = { engine, webseed, limit, answers, web: new HttpClient({ clock }) }
       const parts = composeSwarm(deps, means, options)
       return new SwarmClient(deps, means, parts)
     } catch (error) {
-      await webseed.close()
+      await Promise.all([webseed.close(), answers.close()])
       throw error
     }
   }
@@ -124,6 +127,11 @@ export class SwarmClient {
   /** What another node needs to fetch an artifact. @throws LibraryError `E_NOT_FOUND` */
   share(request: ShareRequest): Promise<Shared> {
     return share(request, waysIn(this.#peer, this.#means.webseed.listener?.address), { ...this.#deps, ...this.#parts })
+  }
+
+  /** The fields of a pinned import, checked. @throws LibraryError `E_INVALID` */
+  pinned(fields: PinnedFields): PinnedRequest {
+    return parsePinned(fields)
   }
 
   /**
@@ -222,12 +230,12 @@ export class SwarmClient {
 
   async #close(): Promise<void> {
     const { seeding, companions, swarm } = this.#parts
-    const { engine, webseed, web } = this.#means
+    const { engine, webseed, web, answers } = this.#means
     await seeding.close()
     await webseed.close()
     await companions.close()
     await swarm.close()
     await engine.close()
-    await web.close()
+    await Promise.all([web.close(), answers.close()])
   }
 }

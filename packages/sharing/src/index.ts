@@ -1,0 +1,1 @@
+export type { Shared, SharedNote } from './share.ts'
