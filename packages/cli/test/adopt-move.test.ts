@@ -13,7 +13,7 @@ import {
 import { dirname, join } from 'node:path'
 import { makeGguf } from '@svc/testkit/models'
 import { expect, it, onTestFinished, vi } from 'vitest'
-import { foundModels } from '../src/adopt/found-models.ts'
+import { foundModels, readCaches } from '../src/adopt/found-models.ts'
 import { MovedFiles } from '../src/adopt/moved.ts'
 import { TakeOver } from '../src/adopt/take-over.ts'
 import { run } from '../src/run.ts'
@@ -117,7 +117,7 @@ it('the original stays if its reference names another artifact at the end', asyn
   putOllama(root, 'tiny', 'latest', theirs)
   writeFileSync(join(daemon.folder, 'mine-q8_0.gguf'), mine)
   const session = quietSession(daemon)
-  const found = await foundModels(session, [{ path: root }], {})
+  const found = await foundModels(session, await readCaches(session, [{ path: root }]), {})
   const moved = new MovedFiles(session, found)
   const outcome = await new TakeOver(session, { yes: true }).run(found.models[0]!)
   expect(outcome.members).toMatchObject([{ ref: 'ollama/tiny:q8_0' }])
@@ -134,7 +134,7 @@ it.each(['before its import', 'before its removal'])('a cache whose disk goes aw
   const bytes = weights(65)
   putOllama(root, 'tiny', 'latest', bytes)
   const session = quietSession(daemon)
-  const found = await foundModels(session, [{ path: root }], {})
+  const found = await foundModels(session, await readCaches(session, [{ path: root }]), {})
   const moved = new MovedFiles(session, found)
   const takeOver = new TakeOver(session, { yes: true })
   const [disk, away] = [join(daemon.folder, 'disk'), join(daemon.folder, 'away')]
@@ -173,7 +173,7 @@ it('originals are kept if their import is replaced and collected while they are 
   put(path, theirs)
   writeFileSync(join(daemon.folder, 'mine-q8_0.gguf'), mine)
   const session = quietSession(daemon)
-  const found = await foundModels(session, [{ path: root }], {})
+  const found = await foundModels(session, await readCaches(session, [{ path: root }]), {})
   const outcome = await new TakeOver(session, { yes: true }).run(found.models[0]!)
   const { client } = session
   let looks = 0

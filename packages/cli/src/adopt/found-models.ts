@@ -1,4 +1,4 @@
-import { statSync } from 'node:fs'
+import { realpathSync, statSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { sep } from 'node:path'
 import { ClientError } from '@svc/client'
@@ -48,13 +48,52 @@ export interface FoundModels {
   readonly warnings: readonly FoundWarning[]
 }
 
+/** A cache as it is now: the models that were asked for, and all others. */
+export interface ReadCache {
+  readonly root: CacheRoot
+  readonly wanted: readonly FoundModel[]
+  readonly others: readonly FoundModel[]
+  readonly warnings: readonly FoundWarning[]
+}
+
 /**
- * The models in the caches of the named tools and in the named folders; of all tools if none is named. Of a repository
- * with several commits only one is listed: that of `main`, or the first. @throws CliError for a folder within the store
+ * Reads the caches of the named tools and the named folders; of all tools if none is named. Of a repository with several
+ * commits only one is wanted: that of `main`, or the first. @throws CliError for a folder within the store
  */
+export async function readCaches(
+  session: Session,
+  named: readonly (Tool | { readonly path: string })[]
+): Promise<ReadCache[]> {
+  const { root: store } = await session.client.status()
+  const caches: ReadCache[] = []
+  for (const root of await rootsOf(session, named)) {
+    if (root.path === store || root.path.startsWith(store + sep) || store.startsWith(root.path + sep))
+      throw usage(`${root.path} is the store, or contains it`)
+    const { models, warnings } = await readCache(root)
+    const wanted = firstOfEach(models.filter((model) => isWanted(model, root.only)))
+    caches.push({
+      root,
+      wanted,
+      others: models.filter((model) => !wanted.includes(model)),
+      warnings: warnings.filter(({ path }) => !leadsInto(store, path))
+    })
+  }
+  return caches
+}
+
+/** Whether a path is a link of a standing view. */
+function leadsInto(store: string, path: string): boolean {
+  try {
+    return realpathSync(path).startsWith(store + sep)
+  } catch {
+    return false
+  }
+}
+
+/** What an import of the wanted models of these caches would do. */
 export async function foundModels(
   session: Session,
-  named: readonly (Tool | { readonly path: string })[],
+  caches: readonly ReadCache[],
   options: AdoptFlags
 ): Promise<FoundModels> {
   const { root: store } = await session.client.status()
@@ -62,19 +101,9 @@ export async function foundModels(
   const brought = new Set<string>()
   const names = new Names()
   const here = new Set(membersOf(await session.client.models()).map(({ ref }) => ref))
-  const warnings: FoundWarning[] = []
-  const usedElsewhere: string[] = []
-  for (const root of await rootsOf(session, named)) {
-    if (root.path === store || root.path.startsWith(store + sep) || store.startsWith(root.path + sep))
-      throw usage(`${root.path} is the store, or contains it`)
-    const cache = await readCache(root)
-    warnings.push(...cache.warnings)
-    const wanted = cache.models.filter((model) => isWanted(model, root.only))
+  for (const { root, wanted } of caches) {
     const cost = await costOf(wanted, store)
-    const chosen = firstOfEach(wanted)
-    const others = cache.models.filter((model) => !chosen.includes(model))
-    usedElsewhere.push(...others.flatMap(({ files }) => files.map(({ path }) => path)))
-    for (const found of chosen) {
+    for (const found of wanted) {
       const { hereBytes, sharedBytes } = await bytesSpared(session, found, brought)
       const quants = await quantsOf(session, found, options)
       const as = await names.of(found, quants)
@@ -85,10 +114,11 @@ export async function foundModels(
       const unhashed = found.files.filter((file) => (file.expectedSha256 ?? file.expectedGitSha1) === undefined)
       const unknownBytes = unhashed.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0)
       const bytes = { hereBytes, unknownBytes, sharedBytes, takesBytes }
-      models.push({ found, root: cache.root.path, as, quants, taken, ...bytes, by: cost })
+      models.push({ found, root: root.path, as, quants, taken, ...bytes, by: cost })
     }
   }
-  return { models, usedElsewhere, warnings }
+  const usedElsewhere = caches.flatMap(({ others }) => others.flatMap(({ files }) => files.map(({ path }) => path)))
+  return { models, usedElsewhere, warnings: caches.flatMap(({ warnings }) => warnings) }
 }
 
 /** Whether a model here has none of the files of a found one. */

@@ -1,6 +1,7 @@
 import { resolve } from 'node:path'
 import { TOOLS, type Tool } from '@svc/view'
-import { type AdoptableModel, foundModels } from '../adopt/found-models.ts'
+import { Arrivals, LOOK_MS, notHere } from '../adopt/arrivals.ts'
+import { type AdoptableModel, type FoundModels, foundModels, readCaches } from '../adopt/found-models.ts'
 import { MovedFiles } from '../adopt/moved.ts'
 import { type AdoptOutcome, TakeOver, type TakeOverOptions } from '../adopt/take-over.ts'
 import { CliError } from '../errors.ts'
@@ -13,15 +14,16 @@ export interface AdoptOptions extends TakeOverOptions {
   readonly share?: boolean
   readonly dryRun?: boolean
   readonly move?: boolean
+  readonly watch?: boolean
 }
 
 /** `svc adopt [TOOL|DIR…]`: imports models from the caches of other tools; asks on a terminal. @throws CliError */
 export async function adopt(session: Session, sources: readonly string[], options: AdoptOptions): Promise<void> {
-  const { terminal } = session
   const named = sources.map((source): Tool | { readonly path: string } =>
-    isTool(source) ? source : { path: resolve(terminal.cwd, source) }
+    isTool(source) ? source : { path: resolve(session.terminal.cwd, source) }
   )
-  const found = await foundModels(session, named, options)
+  if (options.watch === true) return watched(session, named, options)
+  const found = await foundModels(session, await readCaches(session, named), options)
   const { models, warnings } = found
   for (const { path, message } of warnings) session.note(`warning: ${path}: ${message}`)
   if (models.length === 0) {
@@ -29,15 +31,49 @@ export async function adopt(session: Session, sources: readonly string[], option
     return session.note(sources.length === 0 ? 'no other tool has models here' : 'there is nothing to import')
   }
   if (options.dryRun === true) return show(session, models)
-  if (!session.json && !session.quiet) {
-    await show(session, models)
-    if (options.yes !== true && canAsk(session)) await askFirst(session, models, options)
+  if (!(await isAgreed(session, models, options)))
+    throw new CliError('usage', 'nothing was imported', { hint: '--yes skips the question' })
+  refuse(await takenOver(session, found, options))
+}
+
+/** `svc adopt --watch`: offers what other tools have, and what they download from now on, until Ctrl-C. */
+async function watched(
+  session: Session,
+  named: readonly (Tool | { readonly path: string })[],
+  options: AdoptOptions
+): Promise<void> {
+  const { clock, signal } = session
+  const arrivals = new Arrivals()
+  session.note('waiting for what other tools download; Ctrl-C ends it')
+  while (!signal.aborted) {
+    const caches = await readCaches(session, named)
+    const came = await arrivals.look(caches)
+    if (came.some(({ wanted }) => wanted.length > 0)) {
+      const found = await foundModels(session, came, options)
+      const models = await notHere(session, found.models)
+      if (models.length > 0 && (await isAgreed(session, models, options)))
+        await takenOver(session, { ...found, models }, options)
+    }
+    await clock.sleep(LOOK_MS, signal).catch(() => undefined)
   }
+}
+
+/** Shows what would be imported; asks at a terminal. */
+async function isAgreed(session: Session, models: readonly AdoptableModel[], options: AdoptOptions): Promise<boolean> {
+  if (session.json || session.quiet) return true
+  await show(session, models)
+  if (options.yes === true || !canAsk(session)) return true
+  const what = models.length === 1 ? 'Import it' : `Import these ${models.length}`
+  return saysYes(session, `${what}${options.move === true ? ', and remove the originals' : ''}? `)
+}
+
+/** Imports, and tells what came of it. */
+async function takenOver(session: Session, found: FoundModels, options: AdoptOptions): Promise<AdoptOutcome[]> {
   const outcomes: AdoptOutcome[] = []
   const moved = options.move === true ? new MovedFiles(session, found) : undefined
   const takeOver = new TakeOver(session, { ...options, private: !(await mayShareAdopted(session, options)) })
   try {
-    for (const model of models) {
+    for (const model of found.models) {
       const outcome = await takeOver.run(model)
       outcomes.push(outcome)
       if (!session.json) await tell(session, outcome)
@@ -47,9 +83,11 @@ export async function adopt(session: Session, sources: readonly string[], option
     await moved?.clearUp()
   }
   const removedBytes = moved?.removedBytes
+  // where a view of the store follows the tool's folder, links take the place of what went
+  if (removedBytes) await session.client.standingViews()
   if (session.json) await document(session, outcomes, removedBytes)
   else if (removedBytes !== undefined) session.note(`removed ${formatBytes(removedBytes)} from the other tools`)
-  refuse(outcomes)
+  return outcomes
 }
 
 /** @throws CliError if something was damaged, or failed */
@@ -162,14 +200,6 @@ const sumOf = (models: readonly AdoptableModel[], of: (model: AdoptableModel) =>
 
 const sharedOnDisk = ({ found, hereBytes, sharedBytes, by }: AdoptableModel): number =>
   by === 'reflink' ? Math.max(0, found.sizeBytes - hereBytes - sharedBytes) : 0
-
-/** @throws CliError unless the answer is yes */
-async function askFirst(session: Session, models: readonly AdoptableModel[], { move }: AdoptOptions): Promise<void> {
-  const what = models.length === 1 ? 'Import it' : `Import these ${models.length}`
-  const question = `${what}${move === true ? ', and remove the originals' : ''}? `
-  if (!(await saysYes(session, question)))
-    throw new CliError('usage', 'nothing was imported', { hint: '--yes skips the question' })
-}
 
 interface Withheld {
   readonly ref: string

@@ -21,6 +21,7 @@ export function addGetCommands(tools: CommandTools): void {
   add('adopt [path...]', 'import models of other tools: hf, ollama, lmstudio, llama, dmr, ramalama, or a folder')
     .option('--dry-run', 'only show the models and the space they need')
     .option('--move', 'remove the original weights once the store has them')
+    .addOption(new Option('--watch', 'go on with what other tools download, until Ctrl-C').conflicts('dryRun'))
     .option('--replace', 'take over names that other models have')
     .option('-y, --yes', 'do not ask for confirmation')
     .addOption(
