@@ -27,6 +27,7 @@ import { installedRow } from './rows/installed.ts'
 import { reflinkRow } from './rows/reflink.ts'
 import { resolveRow } from './rows/resolve.ts'
 import { seedRow } from './rows/seed.ts'
+import { standingRow } from './rows/standing.ts'
 import { startRow } from './rows/start.ts'
 import { streamRow } from './rows/stream.ts'
 import { togetherRow } from './rows/together.ts'
@@ -45,6 +46,7 @@ const ROWS: readonly Row[] = [
   blobRow,
   resolveRow,
   startRow,
+  standingRow,
   cliRow,
   installedRow,
   hubRow,

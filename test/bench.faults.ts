@@ -46,6 +46,11 @@ test.skipIf(!hasNginx() && !strict)('blob and resolve run beside nginx', async (
   expect(ratiosOf(await smoke('blob', 'resolve'))).toEqual(Array.from({ length: 8 }, () => expect.any(Number)))
 })
 
+test('standing views are measured', async () => {
+  const [report] = await smoke('standing')
+  expect([report?.error, report?.lines.length]).toEqual([undefined, 3])
+})
+
 test('the bounds of the local rows are measured', { timeout: 250_000 }, async () => {
   const [report] = await smoke('bounds')
   expect(report?.error).toBe(undefined)

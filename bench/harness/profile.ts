@@ -17,6 +17,8 @@ export interface Profile {
   readonly blobBytes: number
   readonly loadSeconds: number
   readonly artifacts: number
+  /** Models that standing views show. */
+  readonly standingModels: number
   readonly repositories: number
   readonly hubBytes: number
   readonly seedBytes: number
@@ -45,6 +47,7 @@ export const PROFILES = {
     blobBytes: 1024 * MIB,
     loadSeconds: 3,
     artifacts: 1_000,
+    standingModels: 200,
     repositories: 10_000,
     hubBytes: 1024 * MIB,
     seedBytes: 1024 * MIB,
@@ -70,6 +73,7 @@ export const PROFILES = {
     blobBytes: 256 * MIB,
     loadSeconds: 1,
     artifacts: 300,
+    standingModels: 200,
     repositories: 2_000,
     hubBytes: 256 * MIB,
     seedBytes: 512 * MIB,
@@ -96,6 +100,7 @@ export const PROFILES = {
     blobBytes: 3 * MIB,
     loadSeconds: 0.2,
     artifacts: 5,
+    standingModels: 3,
     repositories: 20,
     hubBytes: 8 * MIB,
     seedBytes: 64 * MIB,
