@@ -128,12 +128,15 @@ export class Strangers {
   #claims(victims: readonly Victim[], entries: readonly Omit<ClaimedFile, 'bytes'>[]): ClaimedFile[] {
     const chosen = this.#distinct(entries, 3)
     const bytes = this.#distinct(victims, 3)
-    return chosen.slice(0, bytes.length).map((entry, i) => ({
-      ...entry,
-      bytes: bytes[i]!.bytes,
-      ...(this.#isSometimes(4) && { rootOf: Buffer.alloc(bytes[i]!.bytes.length, 'x') }),
-      isGiven: this.#has(bytes[i]!)
-    }))
+    const roots = new Map<string, Pick<ClaimedFile, 'rootOf'>>()
+    return chosen.slice(0, bytes.length).map((entry, i) => {
+      const { bytes: of, sha256 } = bytes[i]!
+      const drawn = this.#isSometimes(4) ? { rootOf: Buffer.alloc(of.length, 'x') } : {}
+      // no manifest has two merkle roots for one digest
+      const root = roots.get(sha256) ?? drawn
+      roots.set(sha256, root)
+      return { ...entry, bytes: of, ...root, isGiven: this.#has(bytes[i]!) }
+    })
   }
 
   /** A manifest at a webseed, with companions that lie beside it or not. */
