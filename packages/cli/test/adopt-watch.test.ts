@@ -19,7 +19,7 @@ function watching(daemon: TestDaemon, args: readonly string[], stdin?: PassThrou
     stderr: stderr.output,
     cwd: daemon.folder,
     env: { SVC_SOCKET: daemon.socketPath },
-    clock: { ...systemClock, sleep: (_: number, signal?: AbortSignal) => systemClock.sleep(20, signal) },
+    clock: { ...systemClock, sleep: () => new Promise<void>((done) => setImmediate(done)) },
     ...(stdin && { stdin })
   }
   const over = new AbortController()

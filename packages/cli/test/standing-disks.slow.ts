@@ -11,7 +11,8 @@ vi.setConfig({ testTimeout: 120_000 })
 const canMount = process.getuid?.() === 0 && spawnSync('mount', ['--version']).status === 0
 const mount = (...args: string[]): void => expect(spawnSync('mount', args).status, args.join(' ')).toBe(0)
 const soon = <T>(look: () => T) => expect.poll(look, { interval: 20, timeout: 20_000 })
-const importOwn = async (daemon: TestDaemon, name: string, seed: number): Promise<void> => {
+
+async function importOwn(daemon: TestDaemon, name: string, seed: number): Promise<void> {
   writeFileSync(join(daemon.folder, `${name}-q8_0.gguf`), makeGguf({ seed }))
   await ok(daemon, 'import', 'local', `${name}-q8_0.gguf`, '--as', `me/${name}`)
 }

@@ -1,6 +1,6 @@
 import { resolve } from 'node:path'
 import { TOOLS, type Tool } from '@svc/view'
-import { Arrivals, LOOK_MS, notHere } from '../adopt/arrivals.ts'
+import { Downloads, LOOK_MS, notHere } from '../adopt/downloads.ts'
 import { type AdoptableModel, type FoundModels, foundModels, readCaches } from '../adopt/found-models.ts'
 import { MovedFiles } from '../adopt/moved.ts'
 import { type AdoptOutcome, TakeOver, type TakeOverOptions } from '../adopt/take-over.ts'
@@ -43,11 +43,11 @@ async function watched(
   options: AdoptOptions
 ): Promise<void> {
   const { clock, signal } = session
-  const arrivals = new Arrivals()
+  const downloads = new Downloads()
   session.note('waiting for what other tools download; Ctrl-C ends it')
   while (!signal.aborted) {
     const caches = await readCaches(session, named)
-    const came = await arrivals.look(caches)
+    const came = await downloads.look(caches)
     if (came.some(({ wanted }) => wanted.length > 0)) {
       const found = await foundModels(session, came, options)
       const models = await notHere(session, found.models)

@@ -8,7 +8,7 @@ import type { AdoptableModel, ReadCache } from './found-models.ts'
 export const LOOK_MS = 3_000
 
 /** Tells models that came, or changed, since the look before. */
-export class Arrivals {
+export class Downloads {
   #before = new Map<string, string>()
   #told = new Map<string, string>()
 
