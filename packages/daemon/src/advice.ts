@@ -16,7 +16,11 @@ const PLAIN: Readonly<Record<AdvicePlain, string>> = {
   'make-store': '; the first start of svcd makes one',
   'make-store-there': ' To make a new one there: svcd --new',
   'accept-store': ' To use that one from now on: svcd --new',
-  'expect-store': ' ([store] expect in the configuration)'
+  'expect-store': ' ([store] expect in the configuration)',
+  'log-in': '; svc login hf writes a new one',
+  'configure-catalog': ': set endpoint under [catalog] in the configuration and start the daemon again',
+  'check-catalog': '; is [catalog] endpoint right, and is it reachable?',
+  'trust-catalog': '; send "trustCatalog": true to accept its own SHA-256 list'
 }
 
 function sentenceOf(advice: Advice): string {

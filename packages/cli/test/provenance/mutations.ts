@@ -160,7 +160,7 @@ const SOURCES = [
       replace: `access: 'own'`
     }
   ]),
-  ...of('daemon/src/sources/local/local-imports.ts', [
+  ...of('daemon/src/jobs/local-imports.ts', [
     {
       what: 'with seed_local off, own files are private',
       caughtBy: { file: 'packages/daemon/test/swarm/private.test.ts', name: 'with seed_local off' },
@@ -178,7 +178,7 @@ const SOURCES = [
       source: await localSource(paths, { as, companions, tools: toolsHere() })`
     }
   ]),
-  ...of('daemon/src/sources/oci/oci-imports.ts', [
+  ...of('daemon/src/jobs/oci-imports.ts', [
     {
       what: 'with seed_local off, layouts are private',
       caughtBy: ROADS_TEST,
@@ -214,7 +214,7 @@ const PASSING_ON = [
       replace: `isWithheld: Date.now() < 0`
     }
   ]),
-  ...of('daemon/src/sources/oci/listing.ts', [
+  ...of('daemon/src/sources/oci/source.ts', [
     {
       what: 'imports of OCI artifacts honour the mark of the packer',
       caughtBy: MARKED_TEST,

@@ -17,6 +17,11 @@ export type LibraryErrorCode =
   | 'E_NOT_IMPORTABLE'
   /** A remote source lists what cannot be imported. */
   | 'E_BAD_LISTING'
+  /** The source does not have it, or does not list it. */
+  | 'E_NOT_AT_SOURCE'
+  | 'E_NOT_LISTED'
+  /** Nobody but the source itself vouches for the bytes. */
+  | 'E_NOT_ANCHORED'
   | 'E_SOURCE_NOT_REGULAR'
   | 'E_SOURCE_UNAVAILABLE'
   /** The source refuses it, or asks for a pause. */
@@ -62,6 +67,10 @@ export type AdvicePlain =
   | 'make-store-there'
   | 'accept-store'
   | 'expect-store'
+  | 'log-in'
+  | 'configure-catalog'
+  | 'check-catalog'
+  | 'trust-catalog'
 
 /** What an error says beside its message. */
 export interface LibraryErrorDetails {

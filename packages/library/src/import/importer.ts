@@ -335,7 +335,7 @@ export class Importer {
     const beside = companions === undefined ? [] : await companionWarnings(companions, names, this.#deps)
     const ofFiles = [...artifacts.warnings.map(({ message }) => message), ...(await this.#outside(sealed)), ...beside]
     const told = [...inspected, ...doubts, ...(await this.#withheld(repo, sealed)), ...ofFiles]
-    const warnings = [...source.warnings, ...told]
+    const warnings = [...source.warnings, ...told, ...repacked(source, manifests)]
     return {
       manifests,
       indexDigest,
@@ -385,6 +385,12 @@ export class Importer {
     }
   }
 }
+
+/** An artifact whose files make another manifest than it says. */
+const repacked = ({ packedFrom }: ImportSource, manifests: readonly string[]): string[] =>
+  packedFrom === undefined || manifests.includes(packedFrom)
+    ? []
+    : [`the artifact says that it was packed from ${packedFrom}, but its files make another manifest`]
 
 /** Weights, adapters and opaque files: files derived from others belong to no source. */
 const weightsOf = ({ recognition }: PlannedImport, { blobs }: Ingested): readonly Sha256Digest[] =>

@@ -149,6 +149,8 @@ export interface ImportSource {
   readonly origin: ArtifactSource
   /** The branch or tag that the owner follows under the name of the import; empty for a commit. Default: unchanged. */
   readonly follows?: string | undefined
+  /** The manifest that it says it was packed from. */
+  readonly packedFrom?: string | undefined
   /** For `result.warnings`, before those of the pipeline. May grow while files are fetched. */
   readonly warnings: readonly string[]
   /** Called once, after the last file, even if the import failed. */

@@ -69,7 +69,7 @@ export class SourcesFiller implements Filler {
 
 /** Errors that only the source caused. */
 const OF_A_SOURCE: ReadonlySet<string> = new Set([
-  'E_UNKNOWN_REF',
+  'E_NOT_AT_SOURCE',
   'E_SOURCE_FORBIDDEN',
   'E_RATE_LIMITED',
   'E_SOURCE_UNAVAILABLE',

@@ -1,35 +1,29 @@
-import type { ErrorCode } from '@svc/client/protocol'
-import type { OciErrorCode } from '@svc/oci'
-import { DaemonError } from '../../errors.ts'
+import { LibraryError, type LibraryErrorCode } from '@svc/library/parts'
+import { OciError, type OciErrorCode } from '@svc/oci'
 
-/** The library, which is loaded with the first use. */
-export type Oci = typeof import('@svc/oci')
-
-/**
- * The API's codes for failures of a layout, an archive or a registry. Complete: when the library gains a code, it needs
- * a row.
- */
-const CODES: Readonly<Record<OciErrorCode, ErrorCode>> = {
+/** The library's codes for failures of a layout, an archive or a registry. */
+const CODES: Readonly<Record<OciErrorCode, LibraryErrorCode>> = {
   E_FORMAT: 'E_NOT_IMPORTABLE',
   E_UNSUPPORTED: 'E_NOT_IMPORTABLE',
-  E_NOT_FOUND: 'E_UNKNOWN_REF',
+  E_NOT_FOUND: 'E_NOT_AT_SOURCE',
   E_DENIED: 'E_SOURCE_FORBIDDEN',
   E_CREDENTIALS: 'E_SOURCE_FORBIDDEN',
   E_RATE_LIMITED: 'E_RATE_LIMITED',
   E_UNAVAILABLE: 'E_SOURCE_UNAVAILABLE',
   E_DIGEST_MISMATCH: 'E_NOT_IMPORTABLE',
-  E_BAD_REFERENCE: 'E_BAD_REQUEST',
-  E_BAD_TARGET: 'E_BAD_REQUEST',
+  E_BAD_REFERENCE: 'E_INVALID',
+  E_BAD_TARGET: 'E_INVALID',
   E_NO_SPACE: 'E_NO_SPACE',
   E_IO: 'E_SOURCE_UNAVAILABLE'
 }
 
-/** Converts an error of `@svc/oci` to that of a job or a response; others pass unchanged. */
-export function ociFailure(oci: Oci, error: unknown): unknown {
-  if (!(error instanceof oci.OciError)) return error
-  const { candidates } = error.details
-  return new DaemonError(CODES[error.code], error.message, {
-    cause: error,
-    ...(candidates !== undefined && { candidates })
-  })
+/** Runs what may throw an OciError. @throws LibraryError in its place; others unchanged */
+export async function asLibrary<T>(work: () => T | Promise<T>): Promise<T> {
+  try {
+    return await work()
+  } catch (error) {
+    if (!(error instanceof OciError)) throw error
+    const { candidates } = error.details
+    throw new LibraryError(CODES[error.code], error.message, { candidates, cause: error })
+  }
 }

@@ -1,10 +1,23 @@
 import { basename } from 'node:path'
-import type { FetchContext, ImportSource, Provenance } from '@svc/library/parts'
-import type { OciDocument, OciFile, OciModel, ReadOciDocument, RegistryOptions } from '@svc/oci'
-import { type Oci, ociFailure } from './errors.ts'
+import type { FetchContext, Provenance } from '@svc/library/parts'
+import {
+  chooseManifest,
+  fetchBlob,
+  INDEX_TYPE,
+  modelOf,
+  type OciDocument,
+  type OciFile,
+  type OciModel,
+  openLayout,
+  parseRegistryReference,
+  type ReadOciDocument,
+  type RegistryOptions,
+  Repository,
+  readPlace
+} from '@svc/oci'
 
 /** The destination of one file's bytes. */
-type Sink = Parameters<Oci['fetchBlob']>[2]
+type Sink = Parameters<typeof fetchBlob>[2]
 
 /** An artifact that was found, and how to fetch its files. */
 export interface ListedArtifact {
@@ -22,16 +35,15 @@ export interface ListedArtifact {
  * @param wanted its tag or digest; default: the only one. @throws OciError
  */
 export async function listLayout(
-  oci: Oci,
   path: string,
   wanted: string | undefined,
   readDocument: ReadOciDocument
 ): Promise<ListedArtifact> {
-  const layout = await oci.openLayout(path, readDocument)
-  const descriptor = oci.chooseManifest(layout.index, wanted)
+  const layout = await openLayout(path, readDocument)
+  const descriptor = chooseManifest(layout.index, wanted)
   const manifest = await readDocument('manifest', await layout.document(descriptor))
   const quant = await readDocument('quant', await layout.document(manifest.config))
-  const model = oci.modelOf(manifest, { repository: basename(path, '.tar'), quant })
+  const model = modelOf(manifest, { repository: basename(path, '.tar'), quant })
   for (const { digest, sizeBytes } of model.files) await layout.place({ digest, size: sizeBytes })
   return {
     model,
@@ -39,7 +51,7 @@ export async function listLayout(
     provenance: () => ({ access: 'own' }),
     fetch: async ({ digest, sizeBytes }, into, { signal, onProgress }) => {
       const place = await layout.place({ digest, size: sizeBytes })
-      await oci.readPlace(place, into, { signal, onProgress })
+      await readPlace(place, into, { signal, onProgress })
     },
     close: async () => undefined
   }
@@ -47,20 +59,19 @@ export async function listLayout(
 
 /** An artifact in a registry, with its manifest pinned by digest and its configuration verified. @throws OciError; on abort the signal's reason */
 export async function listRegistry(
-  oci: Oci,
   image: string,
-  options: Omit<RegistryOptions, 'readDocument'>,
-  readDocument: ReadOciDocument,
+  options: RegistryOptions & { readonly readDocument: ReadOciDocument },
   signal: AbortSignal
 ): Promise<ListedArtifact> {
-  const reference = oci.parseRegistryReference(image)
-  const repository = new oci.Repository(reference, { ...options, readDocument })
+  const reference = parseRegistryReference(image)
+  const { readDocument } = options
+  const repository = new Repository(reference, options)
   try {
-    const document = await manifestOf({ oci, repository, readDocument }, reference.digest ?? reference.tag, signal)
+    const document = await manifestOf(repository, reference.digest ?? reference.tag, readDocument, signal)
     const manifest = await readDocument('manifest', document.bytes)
     const quant = await readDocument('quant', await repository.document(manifest.config, { signal }))
     const { repository: name, tag } = reference
-    const model = oci.modelOf(manifest, { repository: name, tag, quant })
+    const model = modelOf(manifest, { repository: name, tag, quant })
     await askForAccess(repository, model, signal)
     return {
       model,
@@ -72,7 +83,7 @@ export async function listRegistry(
           onWaiting(undefined)
           onProgress(bytesDone)
         }
-        await oci.fetchBlob(repository, digest, into, { signal, onProgress: goesOn, onWaiting })
+        await fetchBlob(repository, digest, into, { signal, onProgress: goesOn, onWaiting })
       },
       close: () => repository.close()
     }
@@ -83,11 +94,7 @@ export async function listRegistry(
 }
 
 /** Some registries serve manifests to everyone, but require a login for blobs: the import must know that first. */
-async function askForAccess(
-  repository: InstanceType<Oci['Repository']>,
-  { files: [first] }: OciModel,
-  signal: AbortSignal
-): Promise<void> {
+async function askForAccess(repository: Repository, { files: [first] }: OciModel, signal: AbortSignal): Promise<void> {
   if (first === undefined) return
   const answer = await repository.call({ method: 'HEAD', target: `blobs/${first.digest}`, scope: 'pull', signal })
   await answer.discard()
@@ -95,53 +102,13 @@ async function askForAccess(
 
 /** An index with a single manifest stands for that one: some tools wrap single artifacts. */
 async function manifestOf(
-  {
-    oci,
-    repository,
-    readDocument
-  }: {
-    readonly oci: Oci
-    readonly repository: InstanceType<Oci['Repository']>
-    readonly readDocument: ReadOciDocument
-  },
+  repository: Repository,
   tagOrDigest: string,
+  readDocument: ReadOciDocument,
   signal: AbortSignal
 ): Promise<OciDocument> {
   const document = await repository.manifest(tagOrDigest, { signal })
-  if (document.mediaType !== oci.INDEX_TYPE) return document
-  const { digest } = oci.chooseManifest(await readDocument('index', document.bytes), undefined)
+  if (document.mediaType !== INDEX_TYPE) return document
+  const { digest } = chooseManifest(await readDocument('index', document.bytes), undefined)
   return repository.manifest(digest, { signal })
-}
-
-const CONCURRENCY = 4
-
-/**
- * An OCI artifact as an import source. Each file's digest is that of its layer, so files that the store has are not
- * fetched. Unrecognized files (such as a README) are not fetched either.
- */
-export function ociSource(oci: Oci, listed: ListedArtifact): ImportSource {
-  const { model, from } = listed
-  return {
-    kind: 'oci',
-    files: model.files.map((file) => ({
-      name: file.name,
-      sizeBytes: file.sizeBytes,
-      digest: file.digest,
-      fetch: async (into, context) => {
-        try {
-          await listed.fetch(file, into, context)
-        } catch (error) {
-          throw ociFailure(oci, error)
-        }
-      }
-    })),
-    annotations: model.annotations,
-    fetchUnrecognized: false,
-    concurrency: CONCURRENCY,
-    // a registry may require a login for any of the files
-    provenance: () => ({ ...listed.provenance(), ...(model.isWithheld && { marked: true }) }),
-    origin: { kind: 'oci', ...from },
-    warnings: [],
-    close: () => listed.close()
-  }
 }

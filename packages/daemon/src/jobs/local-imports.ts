@@ -10,9 +10,9 @@ import {
   selectedQuants,
   toolsHere
 } from '@svc/library/parts'
-import type { SwarmConfig } from '../../config/config.ts'
-import { writeKey } from '../../config/edit.ts'
-import type { ImportJobs } from '../../jobs/import-jobs.ts'
+import type { SwarmConfig } from '../config/config.ts'
+import { writeKey } from '../config/edit.ts'
+import type { ImportJobs } from './import-jobs.ts'
 
 export interface LocalDeps extends Pick<Library, 'clock' | 'store'> {
   readonly importJobs: ImportJobs
