@@ -1,5 +1,9 @@
+import type { ImportPlan } from '@svc/client/protocol'
 import type { Advice, AdvicePlain, LibraryError } from '@svc/library/parts'
 import type { PinnedCopy, SharedNote } from '@svc/sharing/parts'
+import type { HubConfig } from './config/config.ts'
+import type { DeepReadonly } from './deep-readonly.ts'
+import type { HubPlan } from './sources/hub/plan.ts'
 
 /** With which commands and keys that is done here, as the end of the error's sentence. */
 const PLAIN: Readonly<Record<AdvicePlain, string>> = {
@@ -60,3 +64,20 @@ const SHARED: Readonly<Record<SharedNote, string>> = {
 /** Why an artifact is not announced, or what limits who can reach it. */
 export const sharedNote = (heldBack: string | undefined, note: SharedNote | undefined): string | undefined =>
   heldBack ?? (note && SHARED[note])
+
+/** The token of the hub that is in use, or one that there could be. */
+export function hubTokenName({ tokenName, tokenFile }: HubConfig, token: string | undefined): string {
+  if (token === undefined) return 'a token (svc login hf)'
+  return tokenName !== undefined
+    ? `${tokenName} in the daemon's environment`
+    : `the token in ${tokenFile} (svc login hf writes it, svc logout hf removes it)`
+}
+
+/** A plan whose warnings say what would run code or is malformed. */
+export function planWithMark({ mark, ...plan }: HubPlan): DeepReadonly<ImportPlan> {
+  if (mark === undefined) return plan
+  const { file, key, what, others } = mark
+  const more = others === 0 ? '' : `, and ${others} more`
+  const sentence = `${file}${key === undefined ? '' : ` (${key})`} ${what}${more}; svc inspect hf ${plan.repo} shows all`
+  return { ...plan, warnings: [...plan.warnings, sentence] }
+}

@@ -140,11 +140,11 @@ export const DIRECT: readonly Mutation[] = [
       caughtBy: BESIDE_TEST
     }
   ]),
-  ...of('daemon/src/sources/hub/hub-imports.ts', [
+  ...of('daemon/src/sources/hub/clients.ts', [
     {
       what: 'requests for strangers carry no token',
-      find: `const listings = new StrangerListings({ ...common, ...STRANGER_HUB })`,
-      replace: `const listings = new StrangerListings({ ...common, ...STRANGER_HUB, ...(token !== undefined && { token }) })`,
+      find: `userAgent, ...STRANGER_HUB })`,
+      replace: `userAgent, ...STRANGER_HUB, ...({ token: access.token } as object) })`,
       caughtBy: STRANGERS_TEST
     }
   ]),

@@ -150,29 +150,11 @@ export const TRUST: readonly Mutation[] = [
       }
     }
   ]),
-  ...of('daemon/src/sources/hub/upstream.ts', [
+  ...of('daemon/src/sources/hub/signed-listing.ts', [
     {
       what: 'trust: a request of a mirror’s client asks for the rule',
       find: `const rule = trust.ruleFor({ typed: [asked], claimed: [listed.repoId] })`,
       replace: `const rule = undefined as ReturnType<typeof trust.ruleFor>`,
-      caughtBy: HUB('no client of the mirror gets the file')
-    },
-    {
-      what: 'trust: a lookup reads the repository’s signature',
-      find: `const signed = await signedOf(asked, { repoId, files: listed, leftOut, more }, onBytes)`,
-      replace: `const signed = undefined as SignedListing | undefined`,
-      caughtBy: HUB('no client of the mirror gets the file')
-    },
-    {
-      what: 'trust: a mirror’s client sees only signed files',
-      find: `signed === undefined || mayBeSigned(signed, listed[at]!)`,
-      replace: `signed === undefined || listed[at] !== undefined`,
-      caughtBy: HUB('an unsigned file that no import brings')
-    },
-    {
-      what: 'trust: a small file must match its signed digest',
-      find: `require(repo).signed?.covers(name, digest) === false`,
-      replace: `Date.now() < 0`,
       caughtBy: HUB('no client of the mirror gets the file')
     },
     {
@@ -186,11 +168,31 @@ export const TRUST: readonly Mutation[] = [
       find: `isBrought(file) && !mayBeSigned(signed, file)`,
       replace: `isBrought(file) && Date.now() < 0`,
       caughtBy: HUB('no client of the mirror gets the file')
+    }
+  ]),
+  ...of('daemon/src/sources/hub/upstream.ts', [
+    {
+      what: 'trust: a lookup reads the repository’s signature',
+      find: `await signedListing(asked, { repoId, files: listed, leftOut, more }, this.#deps, read)`,
+      replace: `undefined as SignedListing | undefined`,
+      caughtBy: HUB('no client of the mirror gets the file')
+    },
+    {
+      what: 'trust: a mirror’s client sees only signed files',
+      find: `signed === undefined || mayBeSigned(signed, listed[at]!)`,
+      replace: `signed === undefined || listed[at] !== undefined`,
+      caughtBy: HUB('an unsigned file that no import brings')
+    },
+    {
+      what: 'trust: a small file must match its signed digest',
+      find: `this.#require(repo).signed?.covers(name, digest) === false`,
+      replace: `Date.now() < 0`,
+      caughtBy: HUB('no client of the mirror gets the file')
     },
     {
       what: 'trust: bytes of a refused import are not served',
-      find: `require(repo).signed === undefined || checked.has(commitKey(repo))`,
-      replace: `require(repo).commit !== ''`,
+      find: `this.#require(repo).signed === undefined || this.#checked.has(commitKey(repo))`,
+      replace: `this.#require(repo).commit !== ''`,
       caughtBy: HUB('no client of the mirror gets the file')
     }
   ]),

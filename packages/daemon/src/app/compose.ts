@@ -147,8 +147,8 @@ async function composeNetworks(context: DaemonContext, factories: NetworkFactori
     await context.views.lent.end(digest)
   }
   const removals = new Removals({ ...context, running: context.jobs, onUnneeded })
-  const filler = new SourcesFiller({ ...context, source: hub?.copies, swarm: swarm?.filler })
-  const witnesses = [hub?.copies, ...(swarm?.copies ?? [])].filter((each) => each !== undefined)
+  const filler = new SourcesFiller({ ...context, source: hub?.hub.copies, swarm: swarm?.filler })
+  const witnesses = [hub?.hub.copies, ...(swarm?.copies ?? [])].filter((each) => each !== undefined)
   const copies = new Copies({ ...context, witnesses })
   const { needed, superseded, log } = context
   superseded.listen((digest) => {
@@ -171,7 +171,7 @@ async function composeNetworks(context: DaemonContext, factories: NetworkFactori
     onKept: onWithheld
   })
   context.room.open({ evictions, copies })
-  const local = new LocalImports({ ...context, confirmPublic: hub?.confirmPublic })
+  const local = new LocalImports({ ...context, confirmPublic: hub?.hub.confirmPublic })
   const oci = new OciImports(context, () => local.seedLocal)
   const sharing = new SharingChoices({ ...context, swarm, catalog })
   const swarmJobs = swarm && new SwarmJobs({ ...context, swarm })

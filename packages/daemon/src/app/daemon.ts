@@ -160,7 +160,7 @@ export async function startInspected(options: InspectedOptions): Promise<Inspect
     services.hub?.checkDaily()
     void context.room.settle()
     context.standing.start()
-    services.hub?.confirmUnknown({ ...context, onConfirmed: services.onWithheld })
+    services.hub?.hub.confirmUnknown({ ...context, onConfirmed: services.onWithheld })
     const watch = new StoreWatch(context.store, log, clock)
     return running({ context, services, server, kept, runtimePath, life, metrics, figures, watch })
   } catch (error) {

@@ -1,6 +1,6 @@
 import type { SwarmClient } from '@svc/sharing/parts'
+import { HubJobs, type HubJobsDeps } from '../jobs/hub-jobs.ts'
 import { Catalog, type CatalogDeps } from '../sources/catalog/catalog.ts'
-import { createHubImports, type HubDeps, type HubImports } from '../sources/hub/hub-imports.ts'
 import { type ConfiguredSwarmDeps, openSwarm } from './open-swarm.ts'
 
 /** What the daemon uses of the swarm client. */
@@ -9,13 +9,13 @@ export interface SwarmNetwork extends Pick<SwarmClient, keyof SwarmClient> {}
 /** Creates the objects that contact other machines. Requests to an absent one get the refusal in docs/errors.md. */
 export interface NetworkFactories {
   readonly swarm?: (deps: ConfiguredSwarmDeps) => SwarmNetwork | Promise<SwarmNetwork>
-  readonly hub?: (deps: HubDeps) => HubImports | Promise<HubImports>
+  readonly hub?: (deps: HubJobsDeps) => HubJobs | Promise<HubJobs>
   readonly catalog?: (deps: CatalogDeps) => Catalog | Promise<Catalog>
 }
 
 /** The networks of this build. */
 export const BUILTIN_NETWORKS: NetworkFactories = {
   swarm: (deps) => openSwarm(deps),
-  hub: (deps) => createHubImports(deps),
+  hub: (deps) => new HubJobs(deps),
   catalog: (deps) => new Catalog(deps)
 }

@@ -27,7 +27,7 @@ export interface JobStart {
 /** The fields that a finished job adds. */
 export interface JobOutcome {
   readonly manifest?: string
-  readonly result?: DeepReadonly<ImportResult> | GcResult | DeepReadonly<EvictResult> | OutdatedResult
+  readonly result?: DeepReadonly<ImportResult> | GcResult | DeepReadonly<EvictResult> | DeepReadonly<OutdatedResult>
   readonly verify?: VerifyReport
   /** Ends the job as `failed` with this error; the other fields are kept. */
   readonly error?: ErrorBody

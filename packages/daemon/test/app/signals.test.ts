@@ -2,7 +2,7 @@ import { getEventListeners } from 'node:events'
 import { startFakeHub } from '@svc/testkit/fake-hub'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { openSwarm } from '../../src/app/open-swarm.ts'
-import { createHubImports } from '../../src/sources/hub/hub-imports.ts'
+import { HubJobs } from '../../src/jobs/hub-jobs.ts'
 import { Node, pinned, weights } from '../swarm/nodes.ts'
 
 // Node keeps a composite signal that is listened to for as long as its sources live, and the daemon's own signals live as long as it does:
@@ -27,7 +27,7 @@ test('finished work leaves no listener on a composite signal', async () => {
       networks: {
         swarm: (context) => openSwarm(context),
         hub: (context) =>
-          createHubImports(context, {
+          new HubJobs(context, {
             limits: { rangeBytes: 64 << 10, writeBytes: 16 << 10, smallFileBytes: 32 << 10 }
           })
       }

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { startFakeHub } from '@svc/testkit/fake-hub'
 import { expect, onTestFinished } from 'vitest'
 import { openSwarm } from '../../src/app/open-swarm.ts'
-import { createHubImports } from '../../src/sources/hub/hub-imports.ts'
+import { HubJobs } from '../../src/jobs/hub-jobs.ts'
 import { Node, pinned } from '../swarm/nodes.ts'
 import { type ApiClient, type TestDaemon, testDaemon } from './daemon.ts'
 import { type KillRig, type KillScenario, Refused, stateBytes } from './kill-sweep.ts'
@@ -110,7 +110,7 @@ const hubImport: KillScenario = {
     return {
       env,
       after: {
-        networks: { hub: (context) => createHubImports(context) },
+        networks: { hub: (context) => new HubJobs(context) },
         fileConfig: { swarm: { enabled: false }, hub: { endpoint: hub.endpoint } }
       },
       act: async (daemon) => void (await done(daemon, '/v1/import/hf', body)),
@@ -392,7 +392,7 @@ const eviction: KillScenario = {
     const hub = await startFakeHub({ repos: [{ id: 'Org/Model', files }] })
     onTestFinished(() => hub.close())
     const options = {
-      networks: { hub: (context) => createHubImports(context) },
+      networks: { hub: (context) => new HubJobs(context) },
       fileConfig: { swarm: { enabled: false }, hub: { endpoint: hub.endpoint } }
     } satisfies KillRig['after']
     const first = await testDaemon({ folder, ...options })

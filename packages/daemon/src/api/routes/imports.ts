@@ -11,14 +11,16 @@ import {
 } from '@svc/client/protocol'
 import type { Library } from '@svc/library/parts'
 import { tryParseDigest } from '@svc/ref'
+import type { DeepReadonly } from '../../deep-readonly.ts'
 import type { AskedImports } from '../../jobs/asked-imports.ts'
 import { type EnsureJobDeps, startEnsure } from '../../jobs/ensure-job.ts'
+import type { HubJobs } from '../../jobs/hub-jobs.ts'
 import type { LocalImports } from '../../jobs/local-imports.ts'
 import type { OciImports } from '../../jobs/oci-imports.ts'
 import type { SwarmJobs } from '../../jobs/swarm-jobs.ts'
 import type { Catalog } from '../../sources/catalog/catalog.ts'
-import type { HubImports } from '../../sources/hub/hub-imports.ts'
 import { readJsonBody } from '../body.ts'
+import { hubQueryOf } from '../hub-query.ts'
 import { catalogIsOff, noHub, swarmIsOff } from '../refusals.ts'
 import { defineRoute } from '../route.ts'
 
@@ -26,7 +28,7 @@ import { defineRoute } from '../route.ts'
 export interface ImportRoutesDeps extends Pick<Library, 'resolver' | 'usage'>, EnsureJobDeps {
   readonly asked: AskedImports
   readonly local: LocalImports
-  readonly hub: HubImports | undefined
+  readonly hub: HubJobs | undefined
   readonly swarmJobs: SwarmJobs | undefined
   readonly catalog: Catalog | undefined
   readonly oci: OciImports
@@ -68,8 +70,8 @@ export function importRoutes(deps: ImportRoutesDeps) {
     catalogSearch: defineRoute(ROUTES.catalogSearch, ({ query }) =>
       (catalog ?? catalogIsOff()).search(query.q, query.names === undefined ? undefined : 'normalized')
     ),
-    search: defineRoute(ROUTES.search, async ({ query }): Promise<SearchResult> => {
-      if (query.source !== 'catalog') return (hub ?? noHub()).search(query)
+    search: defineRoute(ROUTES.search, async ({ query }): Promise<DeepReadonly<SearchResult>> => {
+      if (query.source !== 'catalog') return (hub ?? noHub()).search(hubQueryOf(query))
       const { entries } = await (catalog ?? catalogIsOff()).search(query.q, 'normalized')
       return { entries: [], catalog: entries }
     }),

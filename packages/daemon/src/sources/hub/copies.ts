@@ -69,7 +69,7 @@ export class HubCopies implements CopyWitness, SourceFiller {
     }
   }
 
-  /** @throws DaemonError as an import's job */
+  /** @throws LibraryError as an import's job */
   async fill(...[request, { signal, onProgress, mayEvict }]: Parameters<SourceFiller['fill']>): Promise<void> {
     const { importer, owners, sourceOf, artifacts } = this.#deps
     const { artifact, manifest, missing } = request

@@ -1,5 +1,4 @@
-import { inspectFiles, type ReadAt } from '@svc/classify'
-import type { Inspection as AnsweredInspection, PlanFile } from '@svc/client/protocol'
+import { type Inspection, inspectFiles, type ModelFinding, type ReadAt } from '@svc/classify'
 import type { Hub, HubFile } from '@svc/hub'
 import { loopBudget } from '@svc/internal-concurrency'
 import type { Offload } from '@svc/library/parts'
@@ -15,7 +14,7 @@ export async function inspectHub(
   hub: Pick<Hub, 'read'>,
   files: readonly HubFile[],
   { offload, signal }: { readonly offload: Offload; readonly signal: AbortSignal }
-): Promise<Omit<AnsweredInspection, 'commit'>> {
+): Promise<Inspection> {
   const byName = new Map(files.map((file) => [file.path, file]))
   const cut = new Set<string>()
   let read = 0
@@ -27,12 +26,22 @@ export async function inspectHub(
   return { findings: findings.filter(({ file }) => !cut.has(file)), unread: [...unread, ...cut] }
 }
 
-/** Of a plan: what names and the root `config.json` tell of the files that it brings, in a sentence. */
-export async function marksOf(
-  repoId: string,
-  rows: readonly Pick<PlanFile, 'name' | 'size' | 'action' | 'companion'>[],
+/** The first finding of a plan. */
+export interface PlanFinding extends ModelFinding {
+  /** Further findings. */
+  readonly others: number
+}
+
+/** What names and the root `config.json` tell of the files that a plan brings. */
+export async function markOf(
+  rows: readonly {
+    readonly name: string
+    readonly size: number
+    readonly action: string
+    readonly companion?: boolean
+  }[],
   config: string | undefined
-): Promise<string[]> {
+): Promise<PlanFinding | undefined> {
   const comes = rows.filter(({ action, companion }) => action !== 'skip' || companion === true)
   const bytes = config === undefined ? undefined : Buffer.from(config)
   const ofConfig: ReadAt = async (offset, lengthBytes) => bytes!.subarray(offset, offset + lengthBytes)
@@ -42,10 +51,7 @@ export async function marksOf(
     (name) => (isRead(name) ? ofConfig : undefined)
   )
   const [first, ...more] = findings
-  if (first === undefined) return []
-  const { file, key, what } = first
-  const others = more.length === 0 ? '' : `, and ${more.length} more`
-  return [`${file}${key === undefined ? '' : ` (${key})`} ${what}${others}; svc inspect hf ${repoId} shows all`]
+  return first && { ...first, others: more.length }
 }
 
 const CONFIG = 'config.json'

@@ -37,8 +37,9 @@ export const MAX_KEPT_FILES = 5_000
 /** Names of omitted files. */
 export const MAX_LEFT_OUT = 1_000
 
+type ListingErrorCode = Exclude<HubErrorCode, 'E_INTERNAL'>
 export type ListingError =
-  | { readonly code: HubErrorCode; readonly message: string }
+  | { readonly code: ListingErrorCode; readonly message: string }
   | { readonly plain: ReturnType<typeof plainErrors.encode> }
 
 /** Keeps the codes of an import; other errors pass as plain ones. */
@@ -53,6 +54,6 @@ const CODES: readonly unknown[] = [
   'E_RATE_LIMITED',
   'E_SOURCE_UNAVAILABLE',
   'E_NOT_IMPORTABLE'
-] satisfies HubErrorCode[]
+] satisfies ListingErrorCode[]
 
-const isHubCode = (code: unknown): code is HubErrorCode => CODES.includes(code)
+const isHubCode = (code: unknown): code is ListingErrorCode => CODES.includes(code)

@@ -1,7 +1,7 @@
 import { ClassifyError } from '@svc/classify'
-import type { ImportHfPlanBody } from '@svc/client/protocol'
 import { type Hub, HubError } from '@svc/hub'
-import { DaemonError } from '../../errors.ts'
+import { LibraryError } from '@svc/library/parts'
+import type { AskedRepo } from './target.ts'
 
 const MAX_SHOWN = 20
 
@@ -12,7 +12,7 @@ const MAX_SHOWN = 20
 export async function throwWithBranches(
   error: unknown,
   hub: Pick<Hub, 'branches'>,
-  { repo, revision }: Pick<ImportHfPlanBody, 'repo' | 'revision'>
+  { repo, revision }: AskedRepo
 ): Promise<never> {
   if (!(error instanceof ClassifyError) || error.code !== 'E_NOT_IMPORTABLE' || revision !== undefined) throw error
   const branches = await hub.branches(repo).catch((failure: unknown) => {
@@ -24,5 +24,5 @@ export async function throwWithBranches(
   const what = `${error.message}; its branches are ${others.join(', ')}: choose one, as ${repo}@${others[0]}`
   // files in other formats are something to import, too
   const candidates = error.details.reason === undefined ? others : (error.details.candidates ?? others)
-  throw new DaemonError('E_NOT_IMPORTABLE', what, { candidates, status: 502, cause: error })
+  throw new LibraryError('E_BAD_LISTING', what, { candidates, cause: error })
 }

@@ -1,5 +1,4 @@
 import { normalizedName, type OwnersChoice } from '@svc/classify'
-import type { ImportHfBody, Job, OutdatedBody, OutdatedModel, OutdatedResult } from '@svc/client/protocol'
 import { HubError, type HubFile, type HubInfo, type HubListing } from '@svc/hub'
 import { forEachLimited } from '@svc/internal-concurrency'
 import {
@@ -18,7 +17,6 @@ import {
 } from '@svc/library/parts'
 import type { Manifest } from '@svc/manifest'
 import { formatRepoId, type Sha256Digest } from '@svc/ref'
-import type { JobRegistry } from '../../jobs/registry.ts'
 import { probeAccess } from './access-probe.ts'
 import { hubFailure, orAbsent } from './errors.ts'
 import type { OwnersHub, SignedHub } from './owners-hub.ts'
@@ -31,7 +29,6 @@ const MAX_REASON_LENGTH = 300
 
 export interface OutdatedDeps
   extends Pick<Library, 'store' | 'repos' | 'artifacts' | 'documents' | 'resolver' | 'newer'> {
-  readonly jobs: JobRegistry
   readonly offload: Offload
   readonly owners: Pick<OwnersHub, 'now'>
   readonly sourceOf: (signed: SignedHub, asked: string, listing: HubListing) => ImportSource
@@ -54,42 +51,90 @@ interface Following extends NamedArtifact {
   readonly commit: string
 }
 
+/** The import that would bring a newer commit. */
+interface HubUpgrade {
+  readonly repo: string
+  readonly revision: string
+  readonly follows: string
+  readonly as: string
+  readonly quants: readonly string[]
+  readonly names: 'normalized' | 'upstream'
+  readonly aux: 'all' | readonly string[]
+  readonly recognise?: 'opaque'
+  readonly files?: readonly string[]
+  readonly allowPickle?: boolean
+  readonly private?: boolean
+  readonly keepBefore: boolean
+}
+
+/** A model, compared with the branch or tag that it follows. */
+interface OutdatedModel {
+  /** `ns/name:quant` */
+  readonly ref: string
+  /**
+   * `gone`: no such repository, revision or quant any more · `gated`: a newer one needs access · `pinned`: imported by its commit ·
+   * `elsewhere`: not from the hub · `unknown`: no usable answer.
+   */
+  readonly status: 'same' | 'newer' | 'gone' | 'gated' | 'pinned' | 'elsewhere' | 'unknown'
+  readonly origin?: ReturnType<typeof shownOrigin>
+  /** What the revision points to now. */
+  readonly commit?: string
+  /** The repository's new name. */
+  readonly movedTo?: string
+  /** Of a newer one: its new or changed files, their bytes, and those of them that are here. */
+  readonly files?: number
+  readonly bytes?: number
+  readonly bytesPresent?: number
+  /** For people. */
+  readonly reason?: string
+  readonly upgrade?: HubUpgrade
+}
+
+/** In the order of the inventory. */
+export interface OutdatedModels {
+  readonly models: readonly OutdatedModel[]
+}
+
 type OutdatedVerdict = Omit<OutdatedModel, 'ref' | 'origin'>
 
-/** POST /v1/outdated (spec add.51). @throws DaemonError, RefError for a reference that does not resolve */
-export async function checkOutdated({ refs }: OutdatedBody, deps: OutdatedDeps): Promise<Job> {
+/**
+ * Asks which models have newer commits (spec add.51). The references, all models by default, are resolved at once.
+ * @throws LibraryError, RefError for a reference that does not resolve
+ */
+export async function planOutdated(
+  refs: readonly string[] | undefined,
+  deps: OutdatedDeps
+): Promise<(work: Work) => Promise<OutdatedModels>> {
   const wanted = refs && new Map<string, string>()
   for (const ref of refs ?? []) {
     const { ns, name, quant, manifestDigest } = await deps.resolver.resolve(ref)
     wanted!.set(`${formatRepoId({ ns, name })}:${quant ?? ''}`, manifestDigest)
   }
-  return deps.jobs.start({ kind: 'outdated', ref: refs?.length === 1 ? refs[0]! : 'all' }, async (context) => ({
-    result: await new OutdatedCheck(deps, context).run(wanted)
-  }))
+  return (work) => new OutdatedCheck(deps, work).run(wanted)
 }
 
 /** One question to the hub about all models. */
 class OutdatedCheck {
   readonly #deps: OutdatedDeps
-  readonly #job: Work
+  readonly #work: Work
   readonly #verdicts = new Map<string, OutdatedVerdict>()
   #answers = 0
   #failure: unknown
 
-  constructor(deps: OutdatedDeps, job: Work) {
+  constructor(deps: OutdatedDeps, work: Work) {
     this.#deps = deps
-    this.#job = job
+    this.#work = work
   }
 
   /** @param wanted manifests by `ns/name:quant`: others are left out, and older ones than the present are pinned */
-  async run(wanted: ReadonlyMap<string, string> | undefined): Promise<OutdatedResult> {
+  async run(wanted: ReadonlyMap<string, string> | undefined): Promise<OutdatedModels> {
     const listed = await this.#models()
     const models = listed.filter(({ ref, manifest }) => wanted === undefined || wanted.get(ref) === manifest)
     const found = new Set(models.map(({ ref }) => ref))
     const older = [...(wanted?.keys() ?? [])].filter((ref) => !found.has(ref))
     const groups = Map.groupBy(followingOf(models), ({ repo, revision }) => JSON.stringify([repo, revision]))
     const signed = groups.size > 0 ? await this.#deps.owners.now() : undefined
-    await forEachLimited([...groups.values()], CONCURRENCY, this.#job.signal, (group) => this.#ask(signed!, group))
+    await forEachLimited([...groups.values()], CONCURRENCY, this.#work.signal, (group) => this.#ask(signed!, group))
     if (this.#answers === 0 && this.#failure !== undefined) throw hubFailure(this.#failure)
     for (const { ref, manifest } of models) {
       const { status, commit } = this.#verdicts.get(ref) ?? {}
@@ -136,7 +181,7 @@ class OutdatedCheck {
       const behind = group.filter(({ commit }) => commit !== info.commit)
       if (behind.length > 0) await this.#compare(signed, info, behind, moved)
     } catch (error) {
-      this.#job.signal.throwIfAborted()
+      this.#work.signal.throwIfAborted()
       if (!(error instanceof HubError)) throw error
       const status = statusOf(error)
       if (status === 'unknown') this.#failure ??= error
@@ -178,7 +223,7 @@ class OutdatedCheck {
     const upgrade = upgradeOf(model, listing, await documents.manifest(model.manifest))
     const source = sourceOf(signed, listing.repoId, listing)
     try {
-      const plan = await planSelected(source, importSelectionOf(upgrade), offload, this.#job.signal)
+      const plan = await planSelected(source, importSelectionOf(upgrade), offload, this.#work.signal)
       const names = new Map(
         plan.listed.flatMap((name) => {
           // what is left out is listed, and has no file
@@ -209,8 +254,8 @@ class OutdatedCheck {
   }
 
   #timeouts() {
-    const onWaiting = ({ message }: { readonly message: string }): void => this.#job.report({ message })
-    return { signal: this.#job.signal, tries: TRIES, onWaiting }
+    const onWaiting = ({ message }: { readonly message: string }): void => this.#work.report({ message })
+    return { signal: this.#work.signal, tries: TRIES, onWaiting }
   }
 }
 
@@ -230,7 +275,7 @@ function upgradeOf(
   { as, quant, state, revision }: Following,
   { repoId, commit }: HubListing,
   manifest: Pick<Manifest, 'files'> | undefined
-): ImportHfBody {
+): HubUpgrade {
   const files = manifest?.files ?? []
   const of = (role: string): number => files.filter((file) => file.role === role).length
   const isOne = of('vision-projector') < 2 && of('draft') < 2 && of('imatrix') + of('adapter') === 0
@@ -249,7 +294,11 @@ function upgradeOf(
 }
 
 /** The files as they are that their owner chose (spec rec.32). */
-const asOpaque = ({ names, files, allowPickle }: OwnersChoice = {}): Partial<ImportHfBody> => ({
+const asOpaque = ({
+  names,
+  files,
+  allowPickle
+}: OwnersChoice = {}): Pick<HubUpgrade, 'recognise' | 'names' | 'files' | 'allowPickle'> => ({
   recognise: 'opaque',
   names: names ?? 'upstream',
   ...(files && { files: [...files] }),

@@ -1,11 +1,8 @@
 import { constants } from 'node:fs'
 import { open } from 'node:fs/promises'
-import type { HubAccountResult } from '@svc/client/protocol'
-import { createHub, type Hub, HubError, type HubOptions, type ListingOptions } from '@svc/hub'
+import { createHub, type Hub, type HubOptions, type ListingOptions } from '@svc/hub'
 import { LibraryError } from '@svc/library/parts'
 import { LRUCache } from 'lru-cache'
-import type { HubConfig } from '../../config/config.ts'
-import { DaemonError, StartError } from '../../errors.ts'
 
 /** The hub with the current token, and whether there is one. */
 export interface SignedHub {
@@ -13,15 +10,30 @@ export interface SignedHub {
   readonly hasToken: boolean
 }
 
-/** Makes the first client. @throws StartError when the endpoint or the token is invalid */
-export function atStart(make: () => Hub): Hub {
-  try {
-    return make()
-  } catch (cause) {
-    if (!(cause instanceof HubError)) throw cause
-    const where = '[hub] endpoint, HF_ENDPOINT, SVC_HF_TOKEN, HF_TOKEN'
-    throw new StartError(`the hub client cannot start: ${cause.message} (${where})`, { cause })
-  }
+/** Which hub, and the owner's token for it. */
+export interface HubAccess {
+  /** Default: the public hub. */
+  readonly endpoint?: string | undefined
+  readonly token?: string | undefined
+  /** Where `token` comes from, for messages. */
+  readonly tokenName?: string | undefined
+  /** Where the hub's own client keeps a token; read at each request that has no other. */
+  readonly tokenFile?: string | undefined
+}
+
+/** Whose token the hub was asked about, and where the owner's is taken from. */
+export interface HubAccountHere {
+  readonly endpoint: string
+  /** Absent where the hub does not tell it. */
+  readonly name?: string
+  readonly variable?: string
+  /** Absent if a variable has the token, or no file is read. */
+  readonly file?: string
+}
+
+export interface OwnersHubOptions extends Omit<HubOptions, 'endpoint' | 'token' | 'tokenName'> {
+  /** The token in use, or one that there could be, in messages that suggest a fix. */
+  readonly nameOf?: (token: string | undefined) => string
 }
 
 const MAX_TOKEN_BYTES = 4096
@@ -30,34 +42,36 @@ const READ = constants.O_RDONLY | constants.O_NONBLOCK
 /** Clients of earlier tokens, which imports may still use. */
 const MAX_CLIENTS = 8
 
-/** Each import asks for the client, so that a login or logout needs no restart of the daemon (spec hub.4). */
+/** Each import asks for the client, so that a login or logout needs no restart of the program (spec hub.4). */
 export class OwnersHub {
-  readonly #config: HubConfig
+  readonly #config: HubAccess
   readonly #options: HubOptions
+  readonly #nameOf: (token: string | undefined) => string
   /** By token; the client without one has the key ''. */
   readonly #clients = new LRUCache<string, Hub>({ max: MAX_CLIENTS, dispose: (hub) => void hub.close() })
 
-  /** @throws StartError when the endpoint or the token of the environment is invalid */
-  constructor(config: HubConfig, options: HubOptions) {
+  /** @throws HubError when the endpoint or the given token is invalid */
+  constructor(config: HubAccess, { nameOf = () => config.tokenName ?? 'a token', ...options }: OwnersHubOptions) {
     this.#config = config
+    this.#nameOf = nameOf
     const { endpoint, token } = config
     this.#options = { ...options, ...(endpoint !== undefined && { endpoint }) }
-    atStart(() => this.#clientOf(token))
+    this.#clientOf(token)
   }
 
-  /** @throws DaemonError `E_SOURCE_FORBIDDEN` when the file of the token cannot be read or holds none */
+  /** @throws LibraryError `E_SOURCE_FORBIDDEN` when the file of the token cannot be read or holds none */
   async now(): Promise<SignedHub> {
     const token = await tokenNow(this.#config)
     return { hub: this.#clientOf(token), hasToken: token !== undefined }
   }
 
   /**
-   * Asks the hub whose token it is, and tells where the daemon takes its own from.
-   * @throws DaemonError `E_BAD_REQUEST` if it is no token; HubError `E_SOURCE_FORBIDDEN` if the hub rejects it
+   * Asks the hub whose token it is, and tells where the owner's is taken from.
+   * @throws LibraryError `E_INVALID` if it is no token; HubError `E_SOURCE_FORBIDDEN` if the hub rejects it
    */
-  async account(token: string, options: ListingOptions): Promise<HubAccountResult> {
+  async account(token: string, options: ListingOptions): Promise<HubAccountHere> {
     if (token.length > MAX_TOKEN_BYTES || !IS_TOKEN.test(token))
-      throw new DaemonError('E_BAD_REQUEST', '"token" must be at most 4,096 printable ASCII characters without spaces')
+      throw new LibraryError('E_INVALID', '"token" must be at most 4,096 printable ASCII characters without spaces')
     const hub = createHub({ ...this.#options, token })
     try {
       const { name } = await hub.account(options)
@@ -81,7 +95,7 @@ export class OwnersHub {
     if (known !== undefined) return known
     const hub = createHub({
       ...this.#options,
-      tokenName: nameOf(this.#config, token),
+      tokenName: this.#nameOf(token),
       ...(token !== undefined && { token })
     })
     this.#clients.set(token ?? '', hub)
@@ -89,21 +103,13 @@ export class OwnersHub {
   }
 }
 
-/** Where a token comes from, for messages that say what to do about it. */
-function nameOf({ tokenName, tokenFile }: HubConfig, token: string | undefined): string {
-  if (token === undefined) return 'a token (svc login hf)'
-  return tokenName !== undefined
-    ? `${tokenName} in the daemon's environment`
-    : `the token in ${tokenFile} (svc login hf writes it, svc logout hf removes it)`
-}
-
 const IS_TOKEN = /^[\x21-\x7e]+$/
 
 /**
  * The owner's token: from the environment, else the current one in the hub client's file.
- * @throws DaemonError `E_SOURCE_FORBIDDEN` naming a file that cannot be read or holds no token
+ * @throws LibraryError `E_SOURCE_FORBIDDEN` naming a file that cannot be read or holds no token
  */
-async function tokenNow({ token, tokenFile }: HubConfig): Promise<string | undefined> {
+async function tokenNow({ token, tokenFile }: HubAccess): Promise<string | undefined> {
   if (token !== undefined || tokenFile === undefined) return token
   const text = await contentOf(tokenFile)
   if (text === undefined || text === '') return undefined
@@ -124,8 +130,7 @@ async function contentOf(path: string): Promise<string | undefined> {
   }
 }
 
-const unusable = (path: string, why: string): DaemonError =>
-  new DaemonError(
-    'E_SOURCE_FORBIDDEN',
-    `the hub token in ${path} cannot be used: ${why}; svc login hf writes a new one`
-  )
+const unusable = (path: string, why: string): LibraryError =>
+  new LibraryError('E_SOURCE_FORBIDDEN', `the hub token in ${path} cannot be used: ${why}`, {
+    advice: { to: 'log-in' }
+  })

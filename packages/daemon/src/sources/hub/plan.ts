@@ -18,12 +18,12 @@ import {
   requiredReads,
   requireImportable
 } from '@svc/classify'
-import type { ImportPlan } from '@svc/client/protocol'
 import { type Hub, HubError, type HubFile, type HubListing } from '@svc/hub'
 import { forEachLimited } from '@svc/internal-concurrency'
 import {
   configFacts,
   type ImportSource,
+  LibraryError,
   type Offload,
   type PlannedImport,
   planSelected,
@@ -31,11 +31,74 @@ import {
   upstreamName
 } from '@svc/library/parts'
 import { digestFromHex, type Sha256Digest } from '@svc/ref'
-import { DaemonError } from '../../errors.ts'
-import { marksOf } from './inspect.ts'
+import { markOf, type PlanFinding } from './inspect.ts'
 import { HeaderTooLarge, windowOf } from './window.ts'
 
-type PlannedHubFile = ImportPlan['files'][number]
+/**
+ * What an import would do with one file of the hub: `store` fetches and stores it (or packs it into a stored tar), `annotate`
+ * includes it in the documents (licence, root config), `present` needs no fetch, `skip` ignores it.
+ */
+export interface PlannedHubFile {
+  readonly name: string
+  readonly size: number
+  readonly action: 'store' | 'annotate' | 'present' | 'skip'
+  /** Of the entry that it becomes or joins. */
+  readonly kind?: string
+  /** Of weights. */
+  readonly quant?: string
+  /** Why it is skipped. */
+  readonly reason?: string
+  /** It is kept beside the model, in no manifest. */
+  readonly companion?: boolean
+  /** Its name on the hub, if it gets another one. */
+  readonly upstream?: string
+}
+
+/** A model that an import would make. */
+interface PlannedArtifact {
+  readonly quant: string
+  /** The first of its weights on the hub, if that name does not tell the quant. */
+  readonly upstream?: string
+  /** Including those that it shares with others. */
+  readonly files: number
+  readonly bytes: number
+  /** Of these, bytes that the store has. */
+  readonly bytesPresent: number
+  /** Of weights, projectors and draft heads, if a context was given. */
+  readonly weightsBytes?: number
+}
+
+/** What an import from the hub would do. */
+export interface HubPlan {
+  /** In the hub's spelling. */
+  readonly repo: string
+  readonly commit: string
+  /** The name that it would have, `ns/name`. */
+  readonly as: string
+  readonly files: readonly PlannedHubFile[]
+  readonly totals: Readonly<
+    Record<
+      'files' | 'bytes' | 'fetchFiles' | 'fetchBytes' | 'storeFiles' | 'storeBytes' | 'skipFiles' | 'skipBytes',
+      number
+    >
+  >
+  readonly quants: readonly string[]
+  /** One for each quant, in the same order. */
+  readonly artifacts: readonly PlannedArtifact[]
+  /** SPDX expression of the texts; without any, what the hub names. */
+  readonly license?: string
+  /** The hub asks for consent. */
+  readonly gated?: boolean
+  /** The hub shows it only to some. */
+  readonly private?: boolean
+  /** If a context was given: what each artifact needs beside its weights, or why that is unknown. */
+  readonly memory?:
+    | { readonly contextTokens: number; readonly cacheBytes: number; readonly computeBytes: number }
+    | { readonly unknown: string }
+  /** What names and the configuration tell of what would run code or is malformed. */
+  readonly mark?: PlanFinding
+  readonly warnings: readonly string[]
+}
 
 /** If there are more safetensors than this, a plan does not fetch their headers, and leaves their quant open. */
 const MAX_HEADERS = 64
@@ -51,7 +114,7 @@ export interface PlanDeps {
 /**
  * What an import would do, from the listing, `config.json`, licence texts and, only if the quant depends on them, the
  * headers of safetensors. Small texts are not compared with their hashes, since nothing is kept.
- * @throws ClassifyError `E_NOT_IMPORTABLE` as the import would; HubError; DaemonError of `planSelected`
+ * @throws ClassifyError `E_NOT_IMPORTABLE` as the import would; HubError; LibraryError of `planSelected`
  */
 export async function planHub(
   hub: Pick<Hub, 'read'>,
@@ -60,7 +123,7 @@ export async function planHub(
   selection: SourceSelection,
   as: string,
   { store, offload, contextTokens }: PlanDeps & { readonly contextTokens?: number | undefined }
-): Promise<ImportPlan> {
+): Promise<HubPlan> {
   const planned = await planSelected(source, selection, offload, NEVER)
   requireImportable(planned.recognition)
   const hubFiles = new Map(listing.files.map((file) => [file.path, file]))
@@ -70,19 +133,18 @@ export async function planHub(
   )
   const facts = await readFacts(hub, planned, files, offload)
   const plan = planArtifacts(planned.recognition, facts)
-  const present = new Set<string>()
-  for (const entry of planned.recognition.entries) {
-    const digest = entry.content.from === 'file' ? planned.files.get(entry.content.name)!.digest : undefined
-    if (digest !== undefined && (await store.stat(digest)) !== undefined) present.add(entry.name)
-  }
+  const present = await presentIn(store, planned)
   const quantOf = new Map(
     plan.artifacts.flatMap(({ quant, entries }) => entries.filter(isWeights).map(({ name }) => [name, quant] as const))
   )
   const rows = [...files].map(([name, { sizeBytes }]): PlannedHubFile => {
-    const plain = rowOf(name, sizeBytes, planned, quantOf, present)
-    const row = planned.companions.files.has(name) ? { ...plain, companion: true } : plain
     const path = upstream.get(name)!
-    return path === name ? row : { ...row, upstream: path }
+    const row = rowOf(name, sizeBytes, planned, quantOf, present)
+    return {
+      ...row,
+      ...(planned.companions.files.has(name) && { companion: true }),
+      ...(path !== name && { upstream: path })
+    }
   })
   const { memory, doubts = [] } = await memoryOf(
     { hub, offload },
@@ -91,7 +153,7 @@ export async function planHub(
     facts.config?.upstream,
     contextTokens
   )
-  const marks = await marksOf(listing.repoId, rows, facts.config?.upstream)
+  const mark = await markOf(rows, facts.config?.upstream)
   const said = plan.warnings.map(({ message }) => message)
   const license = plan.artifacts[0]?.annotations['svc.license'] ?? listing.license
   return {
@@ -110,8 +172,22 @@ export async function planHub(
     ...(listing.gated && { gated: true }),
     ...(listing.private && { private: true }),
     ...(memory !== undefined && { memory }),
-    warnings: [...source.warnings, ...said, ...doubts, ...facts.openQuestions, ...marks]
+    ...(mark !== undefined && { mark }),
+    warnings: [...source.warnings, ...said, ...doubts, ...facts.openQuestions]
   }
+}
+
+/** The entries whose bytes the store has. */
+async function presentIn(
+  store: DiskBlobStore,
+  { recognition, files }: Pick<PlannedImport, 'recognition' | 'files'>
+): Promise<ReadonlySet<string>> {
+  const present = new Set<string>()
+  for (const entry of recognition.entries) {
+    const digest = entry.content.from === 'file' ? files.get(entry.content.name)!.digest : undefined
+    if (digest !== undefined && (await store.stat(digest)) !== undefined) present.add(entry.name)
+  }
+  return present
 }
 
 /** A file that is joined of pieces; its start is that of the first. */
@@ -147,7 +223,7 @@ const isLoaded = (entry: ArtifactPlan['entries'][number]): boolean =>
   isWeights(entry) || entry.kind === 'opaque' || entry.role === 'vision-projector' || entry.role === 'draft'
 
 interface MemoryFound {
-  readonly memory?: NonNullable<ImportPlan['memory']>
+  readonly memory?: NonNullable<HubPlan['memory']>
   readonly doubts?: readonly string[]
 }
 
@@ -239,7 +315,7 @@ async function digestOf(hub: Pick<Hub, 'read'>, file: HubFile, bytes: Uint8Array
   if (file.sha256 !== undefined) return file.sha256
   if (bytes === undefined && file.sizeBytes > MAX_TEXT_BYTES) {
     const what = `${JSON.stringify(file.path)} is a licence file of ${file.sizeBytes} bytes, which no plan reads`
-    throw new DaemonError('E_NOT_IMPORTABLE', what, { status: 502 })
+    throw new LibraryError('E_BAD_LISTING', what)
   }
   return digestFromHex(hash('sha256', bytes ?? (await hub.read(file))))
 }
@@ -270,7 +346,7 @@ function rowOf(
   return { name, size, action, kind: entry.kind, ...(quant !== undefined && { quant }) }
 }
 
-function totalsOf(rows: readonly PlannedHubFile[], fetchesSkipped: boolean): ImportPlan['totals'] {
+function totalsOf(rows: readonly PlannedHubFile[], fetchesSkipped: boolean): HubPlan['totals'] {
   const count = (which: readonly PlannedHubFile[]) =>
     [which.length, which.reduce((bytes, { size }) => bytes + size, 0)] as const
   const skipped = rows.filter(({ action }) => action === 'skip')

@@ -2,10 +2,16 @@ import { hash } from 'node:crypto'
 import type { DownloadOptions, Hub, HubFile, HubListing, HubSink, OlderVersion, RetryWait } from '@svc/hub'
 import type { Clock } from '@svc/internal-clock'
 import { Lazy } from '@svc/internal-concurrency'
-import type { FetchContext, FetchTarget, ImportSource, RemoteFile, Reuse } from '@svc/library/parts'
+import {
+  type FetchContext,
+  type FetchTarget,
+  type ImportSource,
+  LibraryError,
+  type RemoteFile,
+  type Reuse
+} from '@svc/library/parts'
 import type { Sha256Digest } from '@svc/ref'
 import { LRUCache } from 'lru-cache'
-import { DaemonError } from '../../errors.ts'
 import { hubFailure } from './errors.ts'
 import { GIT_NAME, gitNameIn } from './listed-bytes.ts'
 import type { HeldVersion, OlderVersions } from './older.ts'
@@ -113,7 +119,7 @@ function hubFile(hub: Hub, file: HubFile, options: FileOptions): RemoteFile {
         } catch (error) {
           if (!(error instanceof HeaderTooLarge)) throw hubFailure(error)
           const what = `the header of ${JSON.stringify(name)} is too large to tell its quant before it is fetched`
-          throw new DaemonError('E_BAD_REQUEST', `${what}; choose with "files" instead of "quants"`, { cause: error })
+          throw new LibraryError('E_INVALID', `${what}; choose with "files" instead of "quants"`, { cause: error })
         }
       }
     },

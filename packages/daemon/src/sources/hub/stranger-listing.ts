@@ -1,7 +1,6 @@
 import type { HubOptions } from '@svc/hub'
 import { type ErrorCodec, plainErrors, WorkerThread, workerUrl } from '@svc/internal-workers'
-import { STRANGERS_HEAP_MIB, UnimportableListingError } from '@svc/library/parts'
-import { DaemonError } from '../../errors.ts'
+import { LibraryError, STRANGERS_HEAP_MIB, UnimportableListingError } from '@svc/library/parts'
 import {
   encodeListingError,
   type ListingError,
@@ -22,15 +21,15 @@ const listingErrors = {
   decode: (wire: ListingError): Error => {
     if ('plain' in wire) return plainErrors.decode(wire.plain)
     if (wire.code === 'E_NOT_IMPORTABLE') return new UnimportableListingError(wire.message)
-    return new DaemonError(wire.code, wire.message, { status: 502 })
+    return new LibraryError(wire.code, wire.message)
   },
-  lost: (cause) => new DaemonError('E_SOURCE_UNAVAILABLE', 'the thread that reads listings ended', { cause }),
-  closed: () => new DaemonError('E_SHUTTING_DOWN', 'the daemon is stopping')
+  lost: (cause) => new LibraryError('E_SOURCE_UNAVAILABLE', 'the thread that reads listings ended', { cause }),
+  closed: () => new LibraryError('E_CLOSED', 'the hub client is closed')
 } satisfies ErrorCodec
 
 /**
  * Reads and recognizes the listings that strangers cause, in a thread with a heap of its own (spec add.40): however a
- * listing is made, the daemon's heap holds only {@link MAX_KEPT_FILES} and {@link MAX_LEFT_OUT} names of it.
+ * listing is made, the heap of the rest holds only {@link MAX_KEPT_FILES} and {@link MAX_LEFT_OUT} names of it.
  */
 export class StrangerListings {
   readonly #thread: WorkerThread<ListingTasks>
@@ -38,7 +37,7 @@ export class StrangerListings {
   constructor(hub: ThreadHub) {
     this.#thread = new WorkerThread<ListingTasks>({
       url: workerUrl('./listing-worker', import.meta.url),
-      name: 'svcd-listings',
+      name: 'svc-listings',
       workerData: hub,
       errors: listingErrors,
       oldMib: STRANGERS_HEAP_MIB
@@ -47,7 +46,7 @@ export class StrangerListings {
 
   /**
    * @param onBytes counts the bytes that the hub sent, also for a refused listing
-   * @throws DaemonError with the codes of an import; `E_SOURCE_FORBIDDEN` also for a commit that nothing names
+   * @throws LibraryError `E_UNKNOWN_REF`, `E_SOURCE_FORBIDDEN` also for a commit that nothing names
    */
   list(request: ListingRequest, onBytes: (bytes: number) => void): Promise<StrangerListing> {
     return this.#thread.call('list', request, { onProgress: onBytes })

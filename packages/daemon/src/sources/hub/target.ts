@@ -1,8 +1,18 @@
-import type { ImportHfBody } from '@svc/client/protocol'
 import { isRepoId, isRevision } from '@svc/hub'
-import { isCommit, targetFor } from '@svc/library/parts'
+import { isCommit, LibraryError, targetFor } from '@svc/library/parts'
 import type { RepoId } from '@svc/ref'
-import { DaemonError } from '../../errors.ts'
+
+/** A repository of the hub, as it is asked for. */
+export interface AskedRepo {
+  /** `org/name`, or `name` for one without an owner. */
+  readonly repo: string
+  /** A branch, tag or commit; default: the default branch. */
+  readonly revision?: string
+  /** The branch or tag at which `revision`, a commit, was found. */
+  readonly follows?: string
+  /** The name to import under. */
+  readonly as?: string
+}
 
 /** The namespace of repositories without an owner: no owner can be called that, since owners' names have no dot. */
 const OWNERLESS = 'hf.co'
@@ -10,9 +20,16 @@ const OWNERLESS = 'hf.co'
 /**
  * The name for an import: `as`, else the requested id in lower case, below `hf.co` without an owner (spec hub.2).
  * That a hub redirects to another name changes nothing: it must not choose which model is changed here.
- * @throws DaemonError `E_BAD_REQUEST`
+ * @throws LibraryError `E_INVALID`
  */
-export function hubTarget({ repo, revision, as, follows }: ImportHfBody): RepoId {
+export function hubTarget(request: AskedRepo): RepoId {
+  requireHubRequest(request)
+  const { repo, as } = request
+  return targetFor({ repo: repo.includes('/') ? repo : `${OWNERLESS}/${repo}`, as })
+}
+
+/** @throws LibraryError `E_INVALID` */
+export function requireHubRequest({ repo, revision, follows }: AskedRepo): void {
   if (!isRepoId(repo)) {
     throw refused('repo', `${shown(repo)} is not a repository as the hub spells it, e.g. some-org/some-model`)
   }
@@ -22,12 +39,11 @@ export function hubTarget({ repo, revision, as, follows }: ImportHfBody): RepoId
   if (follows !== undefined && !(isRevision(follows) && revision !== undefined && isCommit(revision))) {
     throw refused('follows', 'it is the branch or tag that "revision", a commit, was found at')
   }
-  return targetFor({ repo: repo.includes('/') ? repo : `${OWNERLESS}/${repo}`, as })
 }
 
 /** The branch or tag that an import follows from now on; empty for the commit alone. */
-export const followedBy = ({ revision = 'main', follows }: ImportHfBody): string =>
+export const followedBy = ({ revision = 'main', follows }: AskedRepo): string =>
   follows ?? (isCommit(revision) ? '' : revision)
 
-const refused = (field: string, why: string) => new DaemonError('E_BAD_REQUEST', `the field "${field}": ${why}`)
+const refused = (field: string, why: string) => new LibraryError('E_INVALID', `the field "${field}": ${why}`)
 const shown = (text: string): string => JSON.stringify(text.slice(0, 200))

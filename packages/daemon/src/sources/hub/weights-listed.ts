@@ -1,8 +1,7 @@
 import type { DiskBlobStore } from '@svc/cas'
 import { type HubListing, isRepoId, isRevision } from '@svc/hub'
-import { isEvictable } from '@svc/library/parts'
+import { isEvictable, LibraryError } from '@svc/library/parts'
 import type { Manifest } from '@svc/manifest'
-import { DaemonError } from '../../errors.ts'
 import { gitSha1Of } from './listed-bytes.ts'
 
 /** A repository of the hub at a commit, as a manifest names it. */
@@ -11,11 +10,11 @@ export interface HubCommit {
   readonly revision: string
 }
 
-/** Where a manifest says that it comes from. @throws DaemonError `E_SOURCE_UNAVAILABLE` where it names no repository and commit */
+/** Where a manifest says that it comes from. @throws LibraryError `E_SOURCE_UNAVAILABLE` where it names no repository and commit */
 export function hubOriginOf({ annotations }: Pick<Manifest, 'annotations'>, ref: string): HubCommit {
   const { 'svc.hf.repo': repo, 'svc.hf.revision': revision } = annotations
   if (repo !== undefined && isRepoId(repo) && revision !== undefined && isRevision(revision)) return { repo, revision }
-  throw new DaemonError(
+  throw new LibraryError(
     'E_SOURCE_UNAVAILABLE',
     `${ref} did not come from the hub: import it again from its source, together with the files beside it`
   )
@@ -24,7 +23,7 @@ export function hubOriginOf({ annotations }: Pick<Manifest, 'annotations'>, ref:
 /**
  * Anyone can write the name of a repository into a manifest: its companions belong only to artifacts whose weights it
  * lists.
- * @throws DaemonError `E_NOT_IMPORTABLE` if the hub lists others at that commit
+ * @throws LibraryError `E_NOT_IMPORTABLE` if the hub lists others at that commit
  */
 export async function requireWeightsOf(
   manifest: Pick<Manifest, 'files'>,
@@ -38,5 +37,5 @@ export async function requireWeightsOf(
   for (const { digest, size } of weights)
     isListed &&= listed.has(digest) || listed.has((await gitSha1Of(store, digest, size)) ?? '')
   if (isListed) return
-  throw new DaemonError('E_NOT_IMPORTABLE', `${repo} at ${revision} lists other weights than the model here has`)
+  throw new LibraryError('E_NOT_IMPORTABLE', `${repo} at ${revision} lists other weights than the model here has`)
 }

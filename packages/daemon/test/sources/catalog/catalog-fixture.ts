@@ -14,9 +14,9 @@ import { startV1Peer, type V1Peer, type V1PeerOptions } from '@svc/testkit/v1-pe
 import { afterEach, beforeEach, expect } from 'vitest'
 import { type InspectedDaemon, startInspected } from '../../../src/app/daemon.ts'
 import { openSwarm } from '../../../src/app/open-swarm.ts'
+import { HubJobs } from '../../../src/jobs/hub-jobs.ts'
 import { Catalog } from '../../../src/sources/catalog/catalog.ts'
 import type { PullTimings } from '../../../src/sources/catalog/pull.ts'
-import { createHubImports } from '../../../src/sources/hub/hub-imports.ts'
 
 export const REPO = 'Org/Model-GGUF'
 export const GGUF = 'model-q8_0.gguf'
@@ -78,7 +78,7 @@ export async function start(
       ...(more.file?.store && { store: more.file.store })
     },
     networks: {
-      hub: (context) => createHubImports(context),
+      hub: (context) => new HubJobs(context),
       swarm: (context) => openSwarm(context),
       catalog: (context) => {
         store = context.store

@@ -13,8 +13,8 @@ import { createClient } from '@svc/client'
 import { startFakeCatalog } from '@svc/testkit/fake-catalog'
 import { startFakeHub } from '@svc/testkit/fake-hub'
 import { startInspected } from '../../../src/app/daemon.ts'
+import { HubJobs } from '../../../src/jobs/hub-jobs.ts'
 import { Catalog } from '../../../src/sources/catalog/catalog.ts'
-import { createHubImports } from '../../../src/sources/hub/hub-imports.ts'
 
 const PUBLIC = '8.8.8.8'
 const NAME = 'seed.example'
@@ -53,7 +53,7 @@ const daemon = await startInspected({
     swarm: { dht: false, peer_addr: '127.0.0.1:0', fill_timeout: 20 }
   },
   networks: {
-    hub: (context) => createHubImports(context),
+    hub: (context) => new HubJobs(context),
     catalog: (context) =>
       new Catalog(context, {
         retry: { tries: 2, firstDelayMs: 10 },

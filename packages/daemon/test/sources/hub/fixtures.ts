@@ -23,7 +23,7 @@ import { afterAll, afterEach } from 'vitest'
 import { type InspectedDaemon, startInspected } from '../../../src/app/daemon.ts'
 import { mergeConfig } from '../../../src/config/config.ts'
 import type { FileConfig } from '../../../src/config/keys.ts'
-import { createHubImports } from '../../../src/sources/hub/hub-imports.ts'
+import { HubJobs } from '../../../src/jobs/hub-jobs.ts'
 
 const undo: (() => Promise<unknown>)[] = []
 const undoAtEnd: (() => Promise<unknown>)[] = []
@@ -109,7 +109,7 @@ export async function rigOf(fake: FakeHub, options: RigOptions = {}): Promise<Ri
     ...(options.filePort && { filePort: options.filePort }),
     networks: {
       hub: (context) =>
-        createHubImports(context, {
+        new HubJobs(context, {
           limits: { ...QUICK.limits, ...options.hub?.limits },
           retry: { ...QUICK.retry, ...options.hub?.retry }
         })
