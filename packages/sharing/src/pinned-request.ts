@@ -24,8 +24,8 @@ export interface CompanionsPin {
 /** What another machine, or this one later, needs to fetch an artifact and its companions. */
 export interface PinnedCopy {
   readonly magnet: string
-  readonly pin: Sha256Digest
-  readonly companions?: CompanionsPin | undefined
+  readonly pin: string
+  readonly companions?: { readonly digest: string; readonly infohash: string } | undefined
   /** `ns/name` */
   readonly as?: string | undefined
 }

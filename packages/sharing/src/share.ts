@@ -5,7 +5,6 @@ import type { WaysIn } from './addresses.ts'
 import type { ArtifactSwarm } from './artifact-swarm.ts'
 import type { ArtifactTorrents } from './artifact-torrents.ts'
 import type { CompanionsSwarm } from './companions-swarm.ts'
-import type { CompanionsPin } from './pinned-request.ts'
 import type { ArtifactSeeding } from './seeding.ts'
 import type { SwarmSettings } from './settings.ts'
 import { isWhole } from './space.ts'
@@ -19,11 +18,11 @@ export interface ShareRequest {
   readonly join: boolean
 }
 
-/** What another node needs to fetch an artifact. */
+/** What somebody else needs to fetch a model: a magnet and a pin suffice. */
 export interface Shared {
   readonly ref: string
-  /** The pin. */
-  readonly manifestDigest: Sha256Digest
+  /** The pin: `sha256:<hex>` of the model's manifest, which names each file by its own SHA-256. */
+  readonly manifestDigest: string
   /** `btmh:1220<64 hex>` */
   readonly infohash: string
   /** Of the torrent. */
@@ -40,11 +39,15 @@ export interface Shared {
   readonly heldBack?: string
   /** Why else it is not, or what limits who can reach it. */
   readonly note?: SharedNote
-  readonly companions?: CompanionsPin
+  /** What lies beside the model, such as a chat template, with a torrent of its own. */
+  readonly companions?: { readonly digest: string; readonly infohash: string }
 }
 
-/** See {@link Shared}. */
-export type SharedNote = NonNullable<WaysIn['note']> | 'being-verified' | 'not-announced-yet' | 'incomplete'
+/**
+ * Why a model is not announced, though it may be: it is being verified after the start, waits to be shared, or lacks files;
+ * or who can reach it: nobody, as the machine is in no network, or programs of this machine.
+ */
+export type SharedNote = 'being-verified' | 'not-announced-yet' | 'incomplete' | 'no-network' | 'loopback-only'
 
 interface ShareParts extends Pick<Library, 'store' | 'artifacts'> {
   readonly settings: SwarmSettings

@@ -1,9 +1,8 @@
-import type { Sha256Digest } from '@svc/ref'
 import type { ArtifactSwarm, JoinedArtifact } from './artifact-swarm.ts'
 
 /** An artifact that is not announced. */
 export interface HeldBack {
-  readonly manifestDigest: Sha256Digest
+  readonly manifestDigest: string
   readonly reason: string
 }
 
@@ -19,7 +18,7 @@ export interface Verifying {
 interface TorrentStatus {
   readonly infohash: string
   readonly name: string
-  readonly manifestDigest: Sha256Digest
+  readonly manifestDigest: string
   readonly state: 'verifying' | 'seeding' | 'fetching'
   readonly sizeBytes: number
   readonly peers: number
@@ -51,7 +50,7 @@ export function torrentsStatus({ joined }: Pick<ArtifactSwarm, 'joined'>): Torre
   }
 }
 
-function torrentStatus(manifestDigest: Sha256Digest, { torrent, handle, seeding }: JoinedArtifact): TorrentStatus {
+function torrentStatus(manifestDigest: string, { torrent, handle, seeding }: JoinedArtifact): TorrentStatus {
   const { state, peers, downloadRate, uploadRate, uploadedBytes } = handle.progress()
   return {
     infohash: torrent.infohashText,

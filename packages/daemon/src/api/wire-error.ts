@@ -9,7 +9,7 @@ import { LibraryError, type LibraryErrorCode, UnreadableStateError } from '@svc/
 import { ManifestError, type ManifestErrorCode } from '@svc/manifest'
 import { MetainfoError, type MetainfoErrorCode } from '@svc/metainfo'
 import { RefError } from '@svc/ref'
-import { SwarmError, type SwarmErrorCode } from '@svc/swarm'
+import type { SwarmError, SwarmErrorCode } from '@svc/swarm'
 import { SwarmV1Error, type SwarmV1ErrorCode } from '@svc/swarm-v1'
 import { ViewError, type ViewErrorCode } from '@svc/view/view-error'
 import { advised } from '../advice.ts'
@@ -175,11 +175,15 @@ export function toWireError(error: unknown): WireError {
   if (error instanceof MetainfoError) return byRule(METAINFO[error.code], error)
   // the hub client uses the API's codes (spec hub.6)
   if (error instanceof HubError) return wire(error.code, error.message, { hidden: error.code === 'E_INTERNAL' })
-  if (error instanceof SwarmError) return byRule(SWARM[error.code], error)
+  if (isNamed<SwarmError>(error, 'SwarmError')) return byRule(SWARM[error.code], error)
   if (error instanceof SwarmV1Error) return byRule(SWARM_V1[error.code], error)
   if (error instanceof ViewError) return byRule(VIEW[error.code], error)
   return unforeseen(error)
 }
+
+/** For the errors of packages that are loaded only where the configuration turns them on. */
+const isNamed = <E extends Error>(error: unknown, name: E['name']): error is E =>
+  error instanceof Error && error.name === name
 
 const wire = (
   code: ErrorCode,

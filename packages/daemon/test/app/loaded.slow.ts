@@ -33,8 +33,13 @@ function loadedWith(config: FileConfig): ReadonlySet<string | undefined> {
   )
 }
 
-/** What each is loaded for; `swarm` is off in all of them. */
-const OPTIONAL: Readonly<Record<string, FileConfig>> = { mirror: { mirror: { hub_addr: '127.0.0.1:0' } } }
+const SWARM: FileConfig = { swarm: { enabled: true, dht: false, peer_addr: '127.0.0.1:0' } }
+/** What each is loaded for. */
+const OPTIONAL: Readonly<Record<string, FileConfig>> = {
+  mirror: { mirror: { hub_addr: '127.0.0.1:0' } },
+  sharing: SWARM,
+  swarm: SWARM
+}
 const OFF: FileConfig = { swarm: { enabled: false } }
 
 test('a daemon without optional packages in its configuration loads none of them', { timeout: 120_000 }, () => {

@@ -19,6 +19,7 @@ import { toolsHere } from '../local/downloads.ts'
 import { localSource } from '../local/source.ts'
 import { type Collected, type CollectOptions, collect } from '../operations/collect.ts'
 import { planEnsure } from '../operations/ensure.ts'
+import type { Filler } from '../operations/fill.ts'
 import { Room } from '../operations/room.ts'
 import { SourcesFiller } from '../operations/sources-filler.ts'
 import { verify, verifyTarget } from '../operations/verify.ts'
@@ -72,7 +73,11 @@ export async function openLibrary({ root, log = SILENT }: LibraryOptions): Promi
 
 /** An opened library, for the packages of svc that serve or share its models. */
 export interface OpenedParts extends Library {
-  readonly running: Pick<Operations, 'openOf' | 'over'>
+  readonly running: Operations
+  readonly room: Room
+  readonly importer: Importer
+  /** Has `swarm` asked for what artifacts lack, after the source that they came from; undefined: nobody any more. */
+  fillFrom(swarm: Filler | undefined): void
 }
 
 /** What a library is made of. @throws LibraryError `E_INVALID` for one that this process did not open with {@link openLibrary} */
@@ -92,7 +97,8 @@ class OpenedLibrary implements OwnedModels {
   readonly #threads: Threads
   readonly #running = new Operations()
   readonly #importer: Importer
-  readonly #filler: SourcesFiller
+  readonly #room: Room
+  #swarm: Filler | undefined
   /** What `open` handed out. */
   readonly #handedOut: Lease
   #closing: Promise<void> | undefined
@@ -102,14 +108,17 @@ class OpenedLibrary implements OwnedModels {
     this.#parts = parts
     this.#threads = threads
     this.#handedOut = parts.store.lease([])
-    const room = new Room({ ...parts, limits: { minFreeBytes: 0 }, inBackground: () => undefined })
-    this.#importer = new Importer({ ...parts, room, offload, strangersOffload: offload })
-    this.#filler = new SourcesFiller({ ...parts, room, source: undefined, swarm: undefined })
+    this.#room = new Room({ ...parts, limits: { minFreeBytes: 0 }, inBackground: () => undefined })
+    this.#importer = new Importer({ ...parts, room: this.#room, offload, strangersOffload: offload })
   }
 
   /** Undefined for models that this process does not own. */
   static partsOf(models: OwnedModels): OpenedParts | undefined {
-    return #parts in models ? { ...models.#parts, running: models.#running } : undefined
+    if (!(#parts in models)) return undefined
+    const fillFrom: OpenedParts['fillFrom'] = (swarm) => {
+      models.#swarm = swarm
+    }
+    return { ...models.#parts, running: models.#running, room: models.#room, importer: models.#importer, fillFrom }
   }
 
   get root(): string {
@@ -148,7 +157,8 @@ class OpenedLibrary implements OwnedModels {
   async ensure(ref: string, options: WorkOptions = {}): Promise<LocatedModel> {
     const { store } = this.#parts
     const resolved = await this.resolve(ref)
-    const { bring } = await planEnsure(resolved, { ...this.#parts, filler: this.#filler })
+    const filler = new SourcesFiller({ ...this.#parts, room: this.#room, source: undefined, swarm: this.#swarm })
+    const { bring } = await planEnsure(resolved, { ...this.#parts, filler })
     if (bring !== undefined)
       await this.#running.run('ensure', { ...options, manifest: resolved.manifestDigest }, (work) =>
         withLease(store, () => bring(work, {}))
