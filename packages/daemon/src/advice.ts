@@ -24,7 +24,9 @@ const PLAIN: Readonly<Record<AdvicePlain, string>> = {
   'log-in': '; svc login hf writes a new one',
   'configure-catalog': ': set endpoint under [catalog] in the configuration and start the daemon again',
   'check-catalog': '; is [catalog] endpoint right, and is it reachable?',
-  'trust-catalog': '; send "trustCatalog": true to accept its own SHA-256 list'
+  'trust-catalog': '; send "trustCatalog": true to accept its own SHA-256 list',
+  'repair-models':
+    '. Start the daemon, find the affected models with "svc fsck", fetch them again with "svc pull" or remove them ("svc rm", "svc gc"), then move again'
 }
 
 function sentenceOf(advice: Advice): string {
@@ -35,6 +37,8 @@ function sentenceOf(advice: Advice): string {
       const { isRestore, from, root } = advice
       return `; to continue: ${isRestore ? `svc restore ${from} --root ${root}` : `svc move ${root}`}`
     }
+    case 'repair-backup':
+      return `. Repair the backup and run the same command again, or continue without these files: svc restore ${advice.from} --root ${advice.root} --incomplete, then svc fsck`
     default:
       return PLAIN[advice.to]
   }

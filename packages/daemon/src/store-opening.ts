@@ -11,19 +11,24 @@ export const openStore = (...of: Parameters<typeof library.openStore>): Promise<
 export const lookAtStore = (...of: Parameters<typeof library.lookAtStore>): Promise<library.FoundStore> =>
   orRefused(library.lookAtStore(...of))
 
-/** As the library's. @throws StartError when it cannot be read */
-export const readMoveMarker = (root: string): Promise<library.MoveMarker | undefined> =>
-  orRefused(library.readMoveMarker(root))
-
 /** Whether a store was refused because another process has it. */
 export const isLocked = (error: unknown): boolean =>
   error instanceof StartError && error.cause instanceof library.LibraryError && error.cause.code === 'E_LOCKED'
 
-/** What the library refuses when a daemon starts, as errors for the person who started it. */
-async function orRefused<T>(answer: Promise<T>): Promise<T> {
+const REFUSALS: ReadonlySet<library.LibraryErrorCode> = new Set([
+  'E_LOCKED',
+  'E_OTHER_STORE',
+  'E_NO_STORE',
+  'E_UNFINISHED_COPY',
+  'E_ROOT'
+])
+
+/** The result of opening a store, or of work that begins so. @throws StartError for a root that the library refuses */
+export async function orRefused<T>(answer: Promise<T>): Promise<T> {
   try {
     return await answer
   } catch (cause) {
-    throw cause instanceof library.LibraryError ? new StartError(advised(cause), { cause }) : cause
+    const isRefusal = cause instanceof library.LibraryError && REFUSALS.has(cause.code)
+    throw isRefusal ? new StartError(advised(cause), { cause }) : cause
   }
 }

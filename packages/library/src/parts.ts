@@ -130,6 +130,10 @@ export {
   withMark,
   writeMoveMarker
 } from '@svc/internal-state'
+export type { CopyProgress } from './copying/copy-blobs.ts'
+export { type MoveProgress, type MoveResult, moveStore } from './copying/move-store.ts'
+export { checkPlaces } from './copying/places.ts'
+export { type RestoreOptions, restoreStore } from './copying/restore-store.ts'
 export { type OpenedParts, partsOf } from './embedded/open-library.ts'
 export { planSelected, selectedQuants } from './import/choice.ts'
 export { type CommitContext, commitArtifacts } from './import/commit.ts'

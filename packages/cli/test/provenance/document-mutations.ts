@@ -80,7 +80,7 @@ export const DOCUMENTS: readonly Mutation[] = [
       caughtBy: RESTORED('a decision to share what')
     }
   ]),
-  ...of('daemon/src/commands/store-restore.ts', [
+  ...of('library/src/copying/restore-store.ts', [
     {
       what: 'documents: a restore reads records as those of a backup',
       find: `const restored = await records.of(path, bytes)`,

@@ -57,9 +57,8 @@ async function socketPath({ socket }: Flags): Promise<string> {
 }
 
 function fail(error: unknown): never {
-  const { name, message } = error as Error
   if (error instanceof LibraryError) stderr.line(`svcd: ${advised(error)}`)
-  else if (error instanceof StartError || name === 'CopyError') stderr.line(`svcd: ${message}`)
+  else if (error instanceof StartError) stderr.line(`svcd: ${error.message}`)
   else stderr.defect('svcd', error)
   if (error instanceof StartError && error.hint !== undefined) stderr.line(`try: ${error.hint}`)
   process.exit(error instanceof StartError ? 2 : (process.exitCode ?? 1))

@@ -1,8 +1,7 @@
 import { type Clock, systemClock } from '@svc/internal-clock'
 import { Output } from '@svc/internal-terminal'
-import { spokenBytes } from '@svc/library/parts'
+import { type CopyProgress, spokenBytes } from '@svc/library/parts'
 import type { Flags } from '../flags.ts'
-import type { CopyProgress } from './store-copy.ts'
 
 /** The progress of a copy of blobs, and its current step. */
 export interface CopyReport extends CopyProgress {

@@ -1,42 +1,35 @@
 import { CasError } from '@svc/cas'
-import { spokenBytes } from '@svc/library/parts'
+import { checkPlaces, LibraryError, type MoveResult, moveStore, spokenBytes } from '@svc/library/parts'
 import { configPath, type Environment, loadConfig } from '../config/config.ts'
 import { checkKeyWritable, writeKey } from '../config/edit.ts'
 import { StartError } from '../errors.ts'
 import type { Flags } from '../flags.ts'
+import { orRefused } from '../store-opening.ts'
 import { stoppably } from './copy-progress.ts'
-import { checkPlaces } from './move-places.ts'
-import { CopyError } from './store-copy.ts'
-import { type MoveResult, moveStore } from './store-move.ts'
 
 /**
  * `svcd move DIR`: moves the configured store, and writes the new root into the configuration; says so where a flag or
- * `SVC_ROOT` overrides that. @throws StartError, CopyError; the exit code is 130 after SIGINT or SIGTERM
+ * `SVC_ROOT` overrides that. @throws StartError, LibraryError; the exit code is 130 after SIGINT or SIGTERM
  */
 export async function moveCommand(words: readonly string[], flags: Flags, env: Environment): Promise<void> {
   const [to, ...rest] = words
   if (to === undefined || to === '' || rest.length > 0) throw new StartError('usage: svcd move DIR')
   const from = (await loadConfig(flags, env)).store
-  const places = await checkPlaces(from, to)
+  const places = await orRefused(checkPlaces(from, to))
   const { file } = configPath(flags, env)
   const named = flags.root !== undefined ? '--root' : env.SVC_ROOT ? 'SVC_ROOT' : undefined
   if (named === undefined) await checkKeyWritable(file, { store: { root: places.to } })
   const goOn = `the old store stays in use. To continue: svc move ${places.to}`
   await stoppably(flags, goOn, async (signal, onProgress) => {
     try {
-      const result = await moveStore({
-        from,
-        to: places.to,
-        signal,
-        onProgress,
-        takeCharge: async ({ to: root }) => {
-          if (named === undefined) await writeKey(file, { store: { root } })
-        }
-      })
+      const takeCharge = async ({ to: root }: Pick<MoveResult, 'to'>): Promise<void> => {
+        if (named === undefined) await writeKey(file, { store: { root } })
+      }
+      const result = await orRefused(moveStore({ from, to: places.to, signal, onProgress, takeCharge }))
       const document = { ...result, configuration: named === undefined ? file : null }
       return { lines: report(result, named, file), document }
     } catch (error) {
-      throw error instanceof CasError ? new CopyError(`${error.message}; ${goOn}`, { cause: error }) : error
+      throw error instanceof CasError ? new LibraryError('E_IO', `${error.message}; ${goOn}`, { cause: error }) : error
     }
   })
 }

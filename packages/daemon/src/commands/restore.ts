@@ -1,16 +1,15 @@
 import { CasError } from '@svc/cas'
-import { spokenBytes } from '@svc/library/parts'
+import { LibraryError, type RestoreOptions, restoreStore, spokenBytes } from '@svc/library/parts'
 import { type Environment, loadConfig } from '../config/config.ts'
 import { StartError } from '../errors.ts'
 import type { Flags } from '../flags.ts'
+import { orRefused } from '../store-opening.ts'
 import { stoppably } from './copy-progress.ts'
-import { CopyError } from './store-copy.ts'
-import { type RestoreOptions, restoreStore } from './store-restore.ts'
 
 /** The exit code of `svc` for a failed verification. */
 const DAMAGED = 5
 
-/** `svcd restore SRC`: fills the configured root from a backup, in a folder or a bucket. @throws StartError, CopyError */
+/** `svcd restore SRC`: fills the configured root from a backup, in a folder or a bucket. @throws StartError, LibraryError */
 export async function restoreCommand(words: readonly string[], flags: Flags, env: Environment): Promise<void> {
   const [src, ...rest] = words
   if (src === undefined || src === '' || rest.length > 0) throw new StartError('usage: svcd restore SRC [--root DIR]')
@@ -29,7 +28,8 @@ export async function restoreCommand(words: readonly string[], flags: Flags, env
       const onProgress: RestoreOptions['onProgress'] = (counts) => tell({ phase: 'restoring', ...counts })
       const { root, memory, isNew } = store
       const place = { root, memory, isNew }
-      const result = await restoreStore({ backup, from: source.name, ...place, incomplete, signal, onProgress })
+      const options = { backup, from: source.name, ...place, incomplete, signal, onProgress }
+      const result = await orRefused(restoreStore(options))
       const lines = [
         `the store ${storeId} of ${result.createdAt} is at ${result.root}: ${result.blobs} blobs, ${spokenBytes(result.bytes)}, each verified`,
         ...result.damaged.map((key) => `  not restored: ${key}`)
@@ -42,8 +42,10 @@ export async function restoreCommand(words: readonly string[], flags: Flags, env
     const code = error instanceof lib.PublishError ? error.code : undefined
     if (code === 'E_NOT_FOUND' || code === 'E_BAD_TARGET')
       throw new StartError((error as Error).message, { cause: error })
-    if (code === 'E_CHECK_FAILED' || (error instanceof CopyError && error.isDamage)) process.exitCode = DAMAGED
-    if (code !== undefined || error instanceof CasError) throw new CopyError((error as Error).message, { cause: error })
+    if (code === 'E_CHECK_FAILED' || (error instanceof LibraryError && error.code === 'E_CORRUPTION'))
+      process.exitCode = DAMAGED
+    if (code !== undefined || error instanceof CasError)
+      throw new LibraryError('E_IO', (error as Error).message, { cause: error })
     throw error
   })
 }

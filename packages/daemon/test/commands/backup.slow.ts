@@ -14,8 +14,7 @@ import { join } from 'node:path'
 import { type BackedUp, type BackupOptions, backUp, openBackup, openTarget } from '@svc/publish'
 import type { Sha256Digest } from '@svc/ref'
 import { describe, expect, test } from 'vitest'
-import { CopyError } from '../../src/commands/store-copy.ts'
-import { type RestoreOptions, restoreStore } from '../../src/commands/store-restore.ts'
+import { type RestoreOptions, restoreStore } from '../../../library/src/copying/restore-store.ts'
 import { StartError } from '../../src/errors.ts'
 import { type TestDaemon, temporaryFolder, testDaemon } from '../support/daemon.ts'
 import { gguf, writeFiles } from '../support/models.ts'
@@ -220,7 +219,7 @@ describe('a restore', () => {
       const folder = temporaryFolder()
       const root = join(folder, 'root')
       const failure = await restore(to, root).catch((error: unknown) => error as Error)
-      expect(failure).toBeInstanceOf(CopyError)
+      expect(failure).toMatchObject({ code: 'E_CORRUPTION' })
       expect((failure as Error).message).toContain(`blobs/${path}`)
       expect((failure as Error).message).toContain(
         `the other ${blobsOf(to).size - (name === 'missing' ? 0 : 1)} are intact`
@@ -249,11 +248,11 @@ describe('a restore', () => {
   test('needs a missing or empty root that no daemon uses', async () => {
     const { to, daemon } = await setUp()
     const before = filesIn(daemon.root)
-    await expect(restore(to, daemon.root)).rejects.toThrow(StartError)
+    await expect(restore(to, daemon.root)).rejects.toMatchObject({ code: 'E_ROOT' })
     expect(filesIn(daemon.root)).toEqual(before)
     const full = temporaryFolder()
     writeFileSync(join(full, 'thesis.txt'), 'years of work')
-    await expect(restore(to, full)).rejects.toThrow(StartError)
+    await expect(restore(to, full)).rejects.toMatchObject({ code: 'E_ROOT' })
     expect(readdirSync(full)).toEqual(['thesis.txt'])
   })
 

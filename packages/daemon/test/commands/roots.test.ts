@@ -5,14 +5,15 @@ import { openDiskStore } from '@svc/cas'
 import { backUp, openBackup, openTarget } from '@svc/publish'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { STATE_FOLDERS } from '../../../internal/state/src/replace.ts'
+import { moveStore } from '../../../library/src/copying/move-store.ts'
+import { restoreStore } from '../../../library/src/copying/restore-store.ts'
 import { checkConfig } from '../../src/commands/check.ts'
 import { expectCommand } from '../../src/commands/expect.ts'
 import { seedCommand } from '../../src/commands/seed.ts'
-import { moveStore } from '../../src/commands/store-move.ts'
-import { restoreStore } from '../../src/commands/store-restore.ts'
 import { tagCommand } from '../../src/commands/tag.ts'
 import { StartError } from '../../src/errors.ts'
 import { type Flags, parseFlags } from '../../src/flags.ts'
+import { orRefused } from '../../src/store-opening.ts'
 import { sharedByFile, temporaryFolder, testDaemon } from '../support/daemon.ts'
 
 interface Place {
@@ -53,12 +54,14 @@ const COMMANDS = {
     }),
   expect: async ({ flags, env }: Place) => void (await expectCommand([], flags('expect'), env)),
   move: async ({ root, folder }: Place) =>
-    void (await moveStore({ from: { root }, to: join(folder, 'to'), takeCharge: async () => undefined, ...work })),
+    void (await orRefused(
+      moveStore({ from: { root }, to: join(folder, 'to'), takeCharge: async () => undefined, ...work })
+    )),
   seed: async ({ flags, env }: Place) => void (await seedCommand(['off'], flags('seed', 'off'), env)),
   restore: async ({ root }: Place) => {
     const from = await backup()
     const source = await openTarget({ kind: 'folder', path: from }, { readOnly: true })
-    await restoreStore({ backup: await openBackup(source), from, root, incomplete: false, ...work })
+    await orRefused(restoreStore({ backup: await openBackup(source), from, root, incomplete: false, ...work }))
   }
 }
 type Command = keyof typeof COMMANDS

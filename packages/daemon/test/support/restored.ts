@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { backUp, openBackup, openTarget, type StoreSnapshot } from '@svc/publish'
 import type { Sha256Digest } from '@svc/ref'
-import { restoreStore } from '../../src/commands/store-restore.ts'
+import { restoreStore } from '../../../library/src/copying/restore-store.ts'
 import type { Node } from '../swarm/nodes.ts'
 import { temporaryFolder } from './daemon.ts'
 

@@ -49,6 +49,8 @@ export type Advice =
   | { readonly to: AdvicePlain }
   /** Continues what fills a root. */
   | { readonly to: 'continue-copy'; readonly isRestore: boolean; readonly from: string; readonly root: string }
+  /** Continues a restore without the files that the backup lacks, unless it can be repaired. */
+  | { readonly to: 'repair-backup'; readonly from: string; readonly root: string }
   /** Evicting these models, which can be fetched again, would make room. */
   | { readonly to: 'agree-to-evict'; readonly refs: readonly string[] }
 
@@ -71,6 +73,7 @@ export type AdvicePlain =
   | 'configure-catalog'
   | 'check-catalog'
   | 'trust-catalog'
+  | 'repair-models'
 
 /** What an error says beside its message. */
 export interface LibraryErrorDetails {

@@ -2,9 +2,7 @@ import { lstat, open, readdir, realpath, stat } from 'node:fs/promises'
 import { dirname, join, resolve, sep } from 'node:path'
 import type { DiskBlobStore } from '@svc/cas'
 import { makeFolders } from '@svc/internal-files'
-import type { StorePlace } from '@svc/library/parts'
-import { StartError } from '../errors.ts'
-import { lookAtStore, readMoveMarker } from '../store-opening.ts'
+import { LibraryError, lookAtStore, readMoveMarker, type StorePlace } from '@svc/internal-state'
 
 /** The two roots of a move, absolute and without links. */
 export interface MovePlaces {
@@ -12,34 +10,37 @@ export interface MovePlaces {
   readonly to: string
 }
 
-/** Checks both places: the new one must be absent, empty, or left by an earlier attempt. @throws StartError */
+/** Checks both places: the new one must be absent, empty, or left by an earlier attempt. @throws LibraryError `E_ROOT` */
 export async function checkPlaces(store: StorePlace, toPath: string): Promise<MovePlaces> {
   await lookAtStore(store, { mayMake: false })
   const from = await realpath(store.root)
   const to = await realOf(resolve(toPath))
-  if (to === from) throw new StartError(`the store is at ${to} already`)
-  if (to.startsWith(from + sep)) throw new StartError(`${to} lies inside the store ${from}; choose a folder outside`)
+  if (to === from) throw new LibraryError('E_ROOT', `the store is at ${to} already`)
+  if (to.startsWith(from + sep))
+    throw new LibraryError('E_ROOT', `${to} lies inside the store ${from}; choose a folder outside`)
   const found = await kind(to)
   if (found === 'absent') return { from, to }
-  if (found !== 'folder') throw new StartError(`${to} is not a folder`)
+  if (found !== 'folder') throw new LibraryError('E_ROOT', `${to} is not a folder`)
   const marker = await readMoveMarker(to)
   if (marker?.from === from) return { from, to }
-  if (marker !== undefined) throw new StartError(`a move of ${marker.from} to ${to} has begun; choose another folder`)
+  if (marker !== undefined)
+    throw new LibraryError('E_ROOT', `a move of ${marker.from} to ${to} has begun; choose another folder`)
   const [first] = await readdir(to)
   if (first === undefined) return { from, to }
-  throw new StartError(
+  throw new LibraryError(
+    'E_ROOT',
     (await kind(join(to, 'format'))) === 'file'
       ? `${to} is another store; choose an empty folder`
       : `${to} is not empty: it holds "${first}"; choose an empty folder, or a new one in it: ${join(to, 'models')}`
   )
 }
 
-/** Creates the new root, 0700. @throws StartError */
+/** Creates the new root, 0700. @throws LibraryError `E_ROOT` */
 export async function makeRoot(to: string): Promise<void> {
   try {
     await makeFolders(to, 0o700)
   } catch (cause) {
-    throw new StartError(`cannot make ${to} (${(cause as NodeJS.ErrnoException).code})`, { cause })
+    throw new LibraryError('E_ROOT', `cannot make ${to} (${(cause as NodeJS.ErrnoException).code})`, { cause })
   }
 }
 
@@ -50,7 +51,7 @@ async function kind(path: string): Promise<'absent' | 'file' | 'folder' | 'other
   } catch (cause) {
     const { code } = cause as NodeJS.ErrnoException
     if (code === 'ENOENT') return 'absent'
-    throw new StartError(`cannot look at ${path} (${code})`, { cause })
+    throw new LibraryError('E_ROOT', `cannot look at ${path} (${code})`, { cause })
   }
 }
 
@@ -62,7 +63,8 @@ async function realOf(path: string): Promise<string> {
       return join(await realpath(at), rest)
     } catch (cause) {
       const { code } = cause as NodeJS.ErrnoException
-      if (code !== 'ENOENT' || at === dirname(at)) throw new StartError(`cannot look at ${at} (${code})`, { cause })
+      if (code !== 'ENOENT' || at === dirname(at))
+        throw new LibraryError('E_ROOT', `cannot look at ${at} (${code})`, { cause })
       rest = join(at.slice(dirname(at).length), rest)
     }
   }

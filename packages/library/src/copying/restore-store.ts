@@ -2,23 +2,40 @@ import { readdir } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 import { CasError, type DiskBlobStore } from '@svc/cas'
 import { DurableFolders, nodeFilePort, replaceFile, syncFolder } from '@svc/internal-files'
-import { endMarker, type FilledPlace, RestoredRecords, STATE_FOLDERS, writeMoveMarker } from '@svc/library/parts'
-import type { Backup, StoreSnapshot } from '@svc/publish'
-import type { Sha256Digest } from '@svc/ref'
-import { StartError } from '../errors.ts'
-import { lookAtStore, openStore, readMoveMarker } from '../store-opening.ts'
-import { makeRoot } from './move-places.ts'
 import {
-  CopyError,
-  type CopyProgress,
-  type CopyReader,
-  copyBlobs,
-  missingBlobs,
-  requireCopySpace
-} from './store-copy.ts'
+  endMarker,
+  type FilledPlace,
+  LibraryError,
+  lookAtStore,
+  openStore,
+  RestoredRecords,
+  readMoveMarker,
+  STATE_FOLDERS,
+  writeMoveMarker
+} from '@svc/internal-state'
+import type { Sha256Digest } from '@svc/ref'
+import { type CopyProgress, type CopyReader, copyBlobs, missingBlobs, requireCopySpace } from './copy-blobs.ts'
+import { makeRoot } from './places.ts'
+
+/** A backup of a store, wherever it is: that of `@svc/publish`. */
+export interface StoreBackup {
+  readonly snapshot: {
+    readonly storeId: string
+    /** UTC, RFC 3339. */
+    readonly createdAt: string
+    /** Sizes of all blobs. */
+    readonly blobs: ReadonlyMap<Sha256Digest, number>
+    /** Files below `state/`. */
+    readonly state: ReadonlyMap<string, Uint8Array>
+  }
+  /** Undefined for a file that is missing or too short. */
+  read(digest: Sha256Digest, start: number, end: number, signal: AbortSignal): Promise<Uint8Array | undefined>
+  /** Where a blob is in the backup, for messages. */
+  keyOf(digest: Sha256Digest): string
+}
 
 export interface RestoreOptions extends FilledPlace {
-  readonly backup: Backup
+  readonly backup: StoreBackup
   /** Of the backup, for messages. */
   readonly from: string
   /** Goes on without blobs that are damaged in the backup. */
@@ -39,8 +56,9 @@ export interface Restored {
 
 /**
  * Fills an absent or empty root from a backup: blobs through the store's own ingest, the state last. Until then a
- * marker prevents the root's use, and another call continues. The store keeps its id (spec add.44). @throws StartError
- * when it cannot begin; CopyError naming damaged files; CasError `E_ABORTED`, `E_NO_SPACE`, `E_IO`
+ * marker prevents the root's use, and another call continues. The store keeps its id (spec add.44). @throws LibraryError
+ * `E_ROOT` and the like when it cannot begin; `E_NO_SPACE`; `E_CORRUPTION` naming damaged files; CasError `E_ABORTED`,
+ * `E_NO_SPACE`, `E_IO`
  */
 export async function restoreStore(options: RestoreOptions): Promise<Restored> {
   const { backup, from, incomplete } = options
@@ -55,7 +73,7 @@ export async function restoreStore(options: RestoreOptions): Promise<Restored> {
   const store = await openStore(to, { newId })
   try {
     if (store.id !== snapshot.storeId)
-      throw new StartError(`${root} holds part of another store (${store.id}); choose another folder`)
+      throw new LibraryError('E_ROOT', `${root} holds part of another store (${store.id}); choose another folder`)
     const corrupt = await copyMissing(store, options)
     const damaged = corrupt.map((digest) => backup.keyOf(digest)).sort()
     if (damaged.length > 0 && !incomplete) throw damageError(damaged, snapshot, options)
@@ -71,23 +89,29 @@ export async function restoreStore(options: RestoreOptions): Promise<Restored> {
   }
 }
 
-/** @throws StartError for a root that holds anything but an earlier attempt with the same backup */
+/** @throws LibraryError `E_ROOT` for a root that holds anything but an earlier attempt with the same backup */
 async function requireEmpty(root: string, from: string): Promise<void> {
   const marker = await readMoveMarker(root)
   if (marker?.isRestore === true && marker.from === from) return
   if (marker !== undefined)
-    throw new StartError(`${root} belongs to an unfinished restore of ${marker.from}; choose another folder`)
+    throw new LibraryError(
+      'E_ROOT',
+      `${root} belongs to an unfinished restore of ${marker.from}; choose another folder`
+    )
   let names: string[]
   try {
     names = await readdir(root)
   } catch (cause) {
     const { code } = cause as NodeJS.ErrnoException
     if (code === 'ENOENT') return
-    throw new StartError(`cannot look at ${root} (${code})`, { cause })
+    throw new LibraryError('E_ROOT', `cannot look at ${root} (${code})`, { cause })
   }
   const first = names.find((name) => name !== 'lost+found')
   if (first !== undefined)
-    throw new StartError(`${root} is not empty: it holds "${first}"; a store is restored into an empty folder`)
+    throw new LibraryError(
+      'E_ROOT',
+      `${root} is not empty: it holds "${first}"; a store is restored into an empty folder`
+    )
 }
 
 /** @returns the digests of blobs that are damaged in the backup, or missing from it */
@@ -101,7 +125,7 @@ async function copyMissing(
   return copyBlobs(source, store, missing, { signal, onProgress })
 }
 
-function readerOf(backup: Backup, digest: Sha256Digest, signal: AbortSignal): CopyReader {
+function readerOf(backup: StoreBackup, digest: Sha256Digest, signal: AbortSignal): CopyReader {
   return {
     digest,
     sizeBytes: backup.snapshot.blobs.get(digest)!,
@@ -120,13 +144,14 @@ function readerOf(backup: Backup, digest: Sha256Digest, signal: AbortSignal): Co
 
 function damageError(
   damaged: readonly string[],
-  { blobs }: StoreSnapshot,
+  { blobs }: StoreBackup['snapshot'],
   { from, root }: Pick<RestoreOptions, 'from' | 'root'>
-): CopyError {
+): LibraryError {
   const whole = blobs.size - damaged.length
-  return new CopyError(
-    `${damaged.length} of ${blobs.size} files of the backup are missing or damaged: ${damaged.join(', ')}; the other ${whole} are intact and at ${root}, which is not a store yet. Repair the backup and run the same command again, or continue without these files: svc restore ${from} --root ${root} --incomplete, then svc fsck`,
-    { isDamage: true }
+  return new LibraryError(
+    'E_CORRUPTION',
+    `${damaged.length} of ${blobs.size} files of the backup are missing or damaged: ${damaged.join(', ')}; the other ${whole} are intact and at ${root}, which is not a store yet`,
+    { advice: { to: 'repair-backup', from, root } }
   )
 }
 

@@ -2,17 +2,28 @@ import { readdir, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { BlobInfo, DiskBlobStore } from '@svc/cas'
 import { makeFolders, nodeFilePort, replaceFile, syncFolder } from '@svc/internal-files'
-import { ReplacedFiles, type StorePlace, ViewRecords, writeMoveMarker } from '@svc/library/parts'
-import { lookAtStore, openStore } from '../store-opening.ts'
-import type { CopyReport } from './copy-progress.ts'
-import { checkPlaces, type MovePlaces, makeRoot, occupiedBytes, sharesBlocks } from './move-places.ts'
-import { CopyError, copyBlobs, missingBlobs, requireCopySpace } from './store-copy.ts'
+import {
+  LibraryError,
+  lookAtStore,
+  openStore,
+  ReplacedFiles,
+  type StorePlace,
+  ViewRecords,
+  writeMoveMarker
+} from '@svc/internal-state'
+import { type CopyProgress, copyBlobs, missingBlobs, requireCopySpace } from './copy-blobs.ts'
+import { checkPlaces, type MovePlaces, makeRoot, occupiedBytes, sharesBlocks } from './places.ts'
+
+/** The progress of a move, and its current step. */
+export interface MoveProgress extends CopyProgress {
+  readonly phase: 'copying' | 'checking'
+}
 
 export interface MoveOptions {
   readonly from: StorePlace
   readonly to: string
   readonly signal: AbortSignal
-  readonly onProgress: (progress: CopyReport) => void
+  readonly onProgress: (progress: MoveProgress) => void
   /** Called with both roots locked and the new one complete; when it resolves, the new one is in use. */
   readonly takeCharge: (places: MovePlaces) => Promise<void>
 }
@@ -35,8 +46,8 @@ export interface MoveResult extends MovePlaces {
 /**
  * Moves a store under the locks of both roots: the new store's own ingest copies and verifies the blobs, every blob is
  * read back, then the state is copied. Until then a marker prevents the use of the new root. The old one is only read.
- * A later call resumes. @throws StartError when the move cannot begin; CopyError; CasError `E_ABORTED`, `E_NO_SPACE`,
- * `E_IO`
+ * A later call resumes. @throws LibraryError `E_ROOT`, `E_NO_STORE`, `E_LOCKED` and the like when the move cannot begin;
+ * `E_NO_SPACE`, `E_CORRUPTION`; CasError `E_ABORTED`, `E_NO_SPACE`, `E_IO`
  */
 export async function moveStore(options: MoveOptions): Promise<MoveResult> {
   const places = await checkPlaces(options.from, options.to)
@@ -93,7 +104,7 @@ async function move(
   }
 }
 
-/** @throws CopyError naming the damaged blobs */
+/** @throws LibraryError `E_CORRUPTION` naming the damaged blobs */
 async function copyMissing(
   source: DiskBlobStore,
   target: DiskBlobStore,
@@ -108,10 +119,10 @@ async function copyMissing(
     ...(isShared && { resumableBytes: Number.POSITIVE_INFINITY })
   })
   if (corrupt.length === 0) return
-  throw new CopyError(
-    `the old store has ${corrupt.length === 1 ? 'a corrupt blob' : `${corrupt.length} corrupt blobs`}, so it stays in use: ${corrupt.join(', ')}. ` +
-      'Start the daemon, find the affected models with "svc fsck", fetch them again with "svc pull" or remove them ("svc rm", "svc gc"), then move again'
-  )
+  const count = corrupt.length === 1 ? 'a corrupt blob' : `${corrupt.length} corrupt blobs`
+  throw new LibraryError('E_CORRUPTION', `the old store has ${count}, so it stays in use: ${corrupt.join(', ')}`, {
+    advice: { to: 'repair-models' }
+  })
 }
 
 /** Reads everything back. Damaged blobs go to quarantine, and the next attempt copies them again. */
@@ -127,11 +138,15 @@ async function checkBlobs(
       onProgress({ phase: 'checking', blobsDone: blobs, blobsTotal, bytesDone: bytes, bytesTotal })
   })
   if (mismatched.length > 0)
-    throw new CopyError(
+    throw new LibraryError(
+      'E_CORRUPTION',
       `${mismatched.length} blobs read back from ${target.root} with different bytes: do not trust that disk; the old store stays in use`
     )
   if (checked !== count)
-    throw new CopyError(`${checked} of ${count} blobs are at ${target.root}; the old store stays in use`)
+    throw new LibraryError(
+      'E_CORRUPTION',
+      `${checked} of ${count} blobs are at ${target.root}; the old store stays in use`
+    )
 }
 
 /** Copies the current state and each model's last use; removes the remains of an earlier attempt. */

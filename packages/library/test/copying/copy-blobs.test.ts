@@ -2,9 +2,9 @@ import { closeSync, openSync, readdirSync, statSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 import { type BlobInfo, type DiskBlobStore, openDiskStore } from '@svc/cas'
 import { expect, it, onTestFinished } from 'vitest'
-import { copyBlobs } from '../../src/commands/store-copy.ts'
-import { temporaryFolder } from '../support/daemon.ts'
-import { seededBytes } from '../support/models.ts'
+import { temporaryFolder } from '../../../daemon/test/support/daemon.ts'
+import { seededBytes } from '../../../daemon/test/support/models.ts'
+import { copyBlobs } from '../../src/copying/copy-blobs.ts'
 
 const SIZE_BYTES = 12 << 20
 const RESUMABLE = { resumableBytes: 1 << 20 }

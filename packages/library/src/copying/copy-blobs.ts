@@ -1,19 +1,8 @@
 import { statfs } from 'node:fs/promises'
 import { type BlobInfo, type BlobReader, type BlobStore, CasError } from '@svc/cas'
 import { forEachLimited } from '@svc/internal-concurrency'
+import { LibraryError } from '@svc/internal-state'
 import type { Sha256Digest } from '@svc/ref'
-
-/** The copy ended without a new store. The message is for a person. */
-export class CopyError extends Error {
-  override readonly name = 'CopyError'
-  /** What is copied is damaged. */
-  readonly isDamage: boolean
-
-  constructor(message: string, { isDamage = false, ...options }: ErrorOptions & { readonly isDamage?: boolean } = {}) {
-    super(message, options)
-    this.isDamage = isDamage
-  }
-}
 
 export interface CopyProgress {
   readonly blobsDone: number
@@ -61,7 +50,7 @@ export async function missingBlobs(
   return [...wanted].flatMap(([digest, sizeBytes]) => (there.has(digest) ? [] : [{ digest, sizeBytes }]))
 }
 
-/** `thereBytes`: bytes in partial blobs of an earlier attempt. @throws CopyError */
+/** `thereBytes`: bytes in partial blobs of an earlier attempt. @throws LibraryError `E_NO_SPACE` */
 export async function requireCopySpace(root: string, missing: readonly BlobInfo[], thereBytes = 0): Promise<void> {
   const all = missing.reduce(
     (bytes, { sizeBytes }) => bytes + Math.ceil(sizeBytes / DISK_BLOCK_BYTES) * DISK_BLOCK_BYTES,
@@ -71,7 +60,10 @@ export async function requireCopySpace(root: string, missing: readonly BlobInfo[
   const { bavail, bsize } = await statfs(root)
   const free = bavail * bsize
   if (free < needed)
-    throw new CopyError(`${root} needs ${needed} bytes of free space and has ${free}; nothing was copied`)
+    throw new LibraryError(
+      'E_NO_SPACE',
+      `${root} needs ${needed} bytes of free space and has ${free}; nothing was copied`
+    )
 }
 
 /**
