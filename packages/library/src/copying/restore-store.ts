@@ -18,7 +18,7 @@ import { type CopyProgress, type CopyReader, copyBlobs, missingBlobs, requireCop
 import { makeRoot } from './places.ts'
 
 /** A backup of a store, wherever it is: that of `@svc/publish`. */
-export interface StoreBackup {
+interface StoreBackup {
   readonly snapshot: {
     readonly storeId: string
     /** UTC, RFC 3339. */
