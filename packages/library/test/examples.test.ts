@@ -11,7 +11,7 @@ import { makeLlamaGgufs } from '@svc/testkit/llama-gguf'
 import { beforeAll, expect, onTestFinished, test } from 'vitest'
 
 const examples = fileURLToPath(new URL('../../../examples/', import.meta.url))
-const run = async (name: string, ...args: string[]): Promise<string> => {
+async function run(name: string, ...args: string[]): Promise<string> {
   const words = ['--conditions=svc-source', '--disable-warning=ExperimentalWarning', join(examples, name), ...args]
   return (await promisify(execFile)(process.execPath, words)).stdout
 }
