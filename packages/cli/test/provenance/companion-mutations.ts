@@ -66,7 +66,7 @@ export const COMPANIONS: readonly Mutation[] = [
       caughtBy: OWN_TEST
     }
   ]),
-  ...of('internal/state/src/artifacts.ts', [
+  ...of('internal/state/src/artifact-import.ts', [
     {
       what: 'companions: an import that makes an artifact public does not publish companions that came with a credential',
       find: `const isOpened = before !== undefined && !verdictOf(before, 'export').given && verdictOf(next, 'export').given`,

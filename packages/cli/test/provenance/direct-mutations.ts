@@ -52,7 +52,7 @@ export const DIRECT: readonly Mutation[] = [
       caughtBy: RULE_TEST
     }
   ]),
-  ...of('internal/state/src/artifacts.ts', [
+  ...of('internal/state/src/artifact-import.ts', [
     {
       what: 'a damaged record counts as private',
       find: `{ access: 'unknown', decision: { is: 'private' } }`,

@@ -77,6 +77,20 @@ const LIBRARY = [
       'undefined as undefined | Map<Sha256Digest, Provenance>'
     ]
   ]),
+  ...of('internal/state/src/artifact-import.ts', [
+    [
+      ARTIFACTS,
+      'what was known of an artifact counts at its next import',
+      'mergedProvenance(standing.provenance, now, { isPinned, wasComplete: standing.incomplete !== true })',
+      'now'
+    ],
+    [
+      testOf(`${DAEMON}/api/damaged-state.test.ts`, 'stays private'),
+      'a damaged record counts as private at the next import',
+      'mergedProvenance(OF_DAMAGED, now, { isPinned, wasComplete: true })',
+      'now'
+    ]
+  ]),
   ...of('internal/state/src/artifacts.ts', [
     [
       KEYS,
@@ -89,18 +103,6 @@ const LIBRARY = [
       'bytes that a pinned import did not fetch itself count',
       'const provenance = mergedProvenance(before.provenance, now, { isPinned: true, wasComplete: false })',
       'const { provenance } = before'
-    ],
-    [
-      ARTIFACTS,
-      'what was known of an artifact counts at its next import',
-      'mergedProvenance(standing.provenance, now, { isPinned, wasComplete: standing.incomplete !== true })',
-      'now'
-    ],
-    [
-      testOf(`${DAEMON}/api/damaged-state.test.ts`, 'stays private'),
-      'a damaged record counts as private at the next import',
-      'mergedProvenance(OF_DAMAGED, now, { isPinned, wasComplete: true })',
-      'now'
     ],
     [
       MEANWHILE('nothing is unpacked for'),

@@ -2,33 +2,23 @@ import { join, sep } from 'node:path'
 import { type Clock, systemClock, timestampOf } from '@svc/internal-clock'
 import { Gate, loopBudget } from '@svc/internal-concurrency'
 import type { Sha256Digest } from '@svc/ref'
+import { type ArtifactImport, afterImport, OF_DAMAGED } from './artifact-import.ts'
 import { ARTIFACT_RECORD, type ArtifactState, type ProvenCopy, type RecordedState } from './artifact-record.ts'
-import { mergeHints } from './hints.ts'
-import { type ArtifactSource, mergedFollowed, mergedSource, NO_HINTS } from './origin.ts'
-import { decided, mergedProvenance, type Provenance, sameStanding, verdictOf } from './provenance.ts'
+import { NO_HINTS } from './origin.ts'
+import { decided, mergedProvenance, type Provenance, sameStanding } from './provenance.ts'
 import { recordName, StateRecords } from './record.ts'
 import type { ReplacedFiles } from './replace.ts'
 import { Revised } from './revised.ts'
 import { StampedReads } from './stamp.ts'
 import { type OnUnreadable, readable } from './strict.ts'
 
+export type { ArtifactImport } from './artifact-import.ts'
 export type { ArtifactState } from './artifact-record.ts'
-
-/** What an import records about an artifact. Its completeness is determined elsewhere. */
-export type ArtifactImport = Omit<ArtifactState, 'pinned' | 'importedAt' | 'incomplete' | 'kept' | 'away' | 'copies'> &
-  Partial<Pick<ArtifactState, 'pinned'>>
 
 type FutureNames = ReadonlyMap<string, readonly Sha256Digest[]>
 
 /** Of one artifact. */
 const MAX_COPIES = 8
-
-/** What an import of everything chose is not recorded. */
-function choicesAfter(...made: readonly ArtifactState['choices'][]): Pick<ArtifactState, 'choices'> {
-  const all: NonNullable<ArtifactState['choices']> = Object.assign({}, ...made)
-  const choices = Object.fromEntries(Object.entries(all).filter(([, choice]) => Object.keys(choice).length > 0))
-  return Object.keys(choices).length === 0 ? {} : { choices }
-}
 
 /** Companions that come after their artifact. */
 interface AddedCompanions {
@@ -40,7 +30,10 @@ interface AddedCompanions {
   readonly isOfSource?: boolean
 }
 
-/** `state/artifacts/<hex of the manifest digest>.json`. */
+/**
+ * What is known of each artifact: `state/artifacts/<hex of the manifest digest>.json`. First how it is read; then what
+ * imports, the owner, sources and peers, companions and names change in it; last how a change is written, one at a time.
+ */
 export class Artifacts {
   readonly #root: string
   readonly #clock: Clock
@@ -90,14 +83,50 @@ export class Artifacts {
   }
 
   /**
-   * Records an artifact. All comes from the latest import, but hints (100 per list, new ones first) and the data of a
-   * BitTorrent v1 swarm are kept, and who may have the bytes is merged (spec add.37). A pinned import knows nothing
-   * of the origin, and overrides no earlier facts; it starts without blobs: until {@link complete} the artifact is
-   * incomplete, and its future name recorded. A damaged record could have said that it is private: it is so until the
-   * owner says otherwise (spec disk.19).
+   * All artifacts, sorted by digest. Records that cannot be read are passed to `onUnreadable`, or else thrown. With
+   * `cached`, only those that changed are read again, as in {@link read}.
+   */
+  async *list(
+    onUnreadable?: OnUnreadable,
+    { cached = false }: { readonly cached?: boolean } = {}
+  ): AsyncGenerator<ArtifactState> {
+    for (const digest of await this.digests()) {
+      if (loopBudget.isOver('lists')) await loopBudget.next('lists')
+      const state = await readable(() => (cached ? this.read(digest) : this.#readFile(digest)), onUnreadable)
+      if (state !== undefined) yield state
+    }
+  }
+
+  /** Those of all artifacts that have a record, sorted. */
+  digests(): Promise<readonly Sha256Digest[]> {
+    return this.#records.digests()
+  }
+
+  /** Increases before and after every change of an artifact. */
+  get changes(): number {
+    return this.#changes
+  }
+
+  /** Increases with every change of whether artifacts are here, complete, or given to others, and of their companions. */
+  get shownChanges(): number {
+    return this.#shownChanges
+  }
+
+  /** Calls `listener` after each change of an artifact that is known then. */
+  listen(listener: (manifestDigest: Sha256Digest) => void): void {
+    this.#listeners.push(listener)
+  }
+
+  /**
+   * Records what an import says of an artifact, with what was known before. A damaged record could have said that it is
+   * private: it is so until the owner says otherwise (spec disk.19).
    */
   record(state: ArtifactImport): Promise<void> {
-    return this.#inTurn(() => this.#record(state))
+    return this.#inTurn(async () => {
+      const standing = await this.standing(state.manifestDigest)
+      const before = standing === 'damaged' ? undefined : standing
+      await this.#write(afterImport(standing, state, timestampOf(this.#clock)), before)
+    })
   }
 
   /** Records the owner's decision, private or shared; an unknown artifact is created. @throws CorruptStateError */
@@ -109,6 +138,68 @@ export class Artifacts {
   /** Records whether its owner wants the bytes to stay. @throws CorruptStateError */
   setKept(manifestDigest: Sha256Digest, value: boolean): Promise<ArtifactState> {
     return this.#amend(manifestDigest, ({ kept: _, ...before }) => ({ ...before, ...(value && { kept: true }) }))
+  }
+
+  /** Releases a pinned import. @returns false if it was not one */
+  unpin(manifestDigest: Sha256Digest): Promise<boolean> {
+    return this.#change(manifestDigest, (before) => (before.pinned ? { ...before, pinned: false } : undefined))
+  }
+
+  /** The hub confirmed without a credential that it is public. */
+  confirmPublic(manifestDigest: Sha256Digest): Promise<boolean> {
+    return this.#change(manifestDigest, (before) => {
+      if (before.provenance.access !== 'unknown') return undefined
+      const confirmedPublicAt = timestampOf(this.#clock)
+      return { ...before, provenance: { ...before.provenance, access: 'public', confirmedPublicAt } }
+    })
+  }
+
+  /** Its missing blobs come with the key of a webseed. */
+  usedKey(manifestDigest: Sha256Digest): Promise<boolean> {
+    return this.#whileIncomplete(manifestDigest, { access: 'restricted', by: 'webseed-key' })
+  }
+
+  /** Bytes of an incomplete artifact came from another import. */
+  tookUnproven(manifestDigest: Sha256Digest, unproven: readonly string[]): Promise<boolean> {
+    return this.#whileIncomplete(manifestDigest, { access: 'public', unproven })
+  }
+
+  #whileIncomplete(manifestDigest: Sha256Digest, now: Provenance): Promise<boolean> {
+    return this.#change(manifestDigest, (before) => {
+      if (before.incomplete !== true) return undefined
+      const provenance = mergedProvenance(before.provenance, now, { isPinned: true, wasComplete: false })
+      return { ...before, provenance }
+    })
+  }
+
+  /** Every blob of the artifact is in the store: from now on a missing one is damage. */
+  complete(manifestDigest: Sha256Digest): Promise<boolean> {
+    return this.#change(manifestDigest, ({ incomplete, away, ...rest }) =>
+      incomplete === true || away === true ? rest : undefined
+    )
+  }
+
+  /** Its weights are back, whoever brought them; one that was never {@link complete} is not so now. */
+  endAway(manifestDigest: Sha256Digest): Promise<boolean> {
+    return this.#change(manifestDigest, ({ away, ...rest }) => (away === true ? rest : undefined))
+  }
+
+  /** Lets its weights go, until it is {@link complete} again. @returns false where its owner wants them to stay */
+  async setAway(manifestDigest: Sha256Digest): Promise<boolean> {
+    const { away } = await this.#amend(manifestDigest, (before) => (before.kept ? before : { ...before, away: true }))
+    return away === true
+  }
+
+  /** Records that a place has the weights, or no longer has them if `at` is undefined. */
+  setCopy(
+    manifestDigest: Sha256Digest,
+    { kind, where, at }: Omit<ProvenCopy, 'at'> & { readonly at: string | undefined }
+  ): Promise<ArtifactState> {
+    return this.#amend(manifestDigest, ({ copies = [], ...before }) => {
+      const others = copies.filter((copy) => copy.kind !== kind || copy.where !== where)
+      const next = [...(at === undefined ? [] : [{ kind, where, at }]), ...others].slice(0, MAX_COPIES)
+      return { ...before, ...(next.length > 0 && { copies: next }) }
+    })
   }
 
   /**
@@ -164,166 +255,6 @@ export class Artifacts {
     )
   }
 
-  /** Changes the record of an artifact; without a record, it gets one with unknown access. */
-  #amend(manifestDigest: Sha256Digest, change: (before: ArtifactState) => ArtifactState): Promise<ArtifactState> {
-    return this.#inTurn(async () => {
-      const standing = await this.standing(manifestDigest)
-      const known = standing === 'damaged' ? undefined : standing
-      const next = change(
-        known ?? {
-          manifestDigest,
-          source: { kind: 'local' },
-          provenance: standing === 'damaged' ? OF_DAMAGED : { access: 'unknown' },
-          pinned: false,
-          hints: NO_HINTS
-        }
-      )
-      await this.#write(next, known)
-      return next
-    })
-  }
-
-  /** The hub confirmed without a credential that it is public. */
-  confirmPublic(manifestDigest: Sha256Digest): Promise<boolean> {
-    return this.#change(manifestDigest, (before) => {
-      if (before.provenance.access !== 'unknown') return undefined
-      const confirmedPublicAt = timestampOf(this.#clock)
-      return { ...before, provenance: { ...before.provenance, access: 'public', confirmedPublicAt } }
-    })
-  }
-
-  /** Its missing blobs come with the key of a webseed. */
-  usedKey(manifestDigest: Sha256Digest): Promise<boolean> {
-    return this.#whileIncomplete(manifestDigest, { access: 'restricted', by: 'webseed-key' })
-  }
-
-  /** Bytes of an incomplete artifact came from another import. */
-  tookUnproven(manifestDigest: Sha256Digest, unproven: readonly string[]): Promise<boolean> {
-    return this.#whileIncomplete(manifestDigest, { access: 'public', unproven })
-  }
-
-  #whileIncomplete(manifestDigest: Sha256Digest, now: Provenance): Promise<boolean> {
-    return this.#change(manifestDigest, (before) => {
-      if (before.incomplete !== true) return undefined
-      const provenance = mergedProvenance(before.provenance, now, { isPinned: true, wasComplete: false })
-      return { ...before, provenance }
-    })
-  }
-
-  /** Releases a pinned import. @returns false if it was not one */
-  unpin(manifestDigest: Sha256Digest): Promise<boolean> {
-    return this.#change(manifestDigest, (before) => (before.pinned ? { ...before, pinned: false } : undefined))
-  }
-
-  /** Forgets an artifact, durably, if `may` agrees at that moment; an unknown one is not an error. */
-  forget(manifestDigest: Sha256Digest, may: () => boolean = () => true): Promise<void> {
-    return this.#inTurn(async () => {
-      if (!may()) return
-      this.#known.drop(this.#path(manifestDigest))
-      this.#changes++
-      try {
-        await this.#records.remove(recordName(manifestDigest))
-      } finally {
-        this.#changes++
-        this.#shownChanges++
-      }
-    })
-  }
-
-  /** Increases before and after every change of an artifact. */
-  get changes(): number {
-    return this.#changes
-  }
-
-  /** Increases with every change of whether artifacts are here, complete, or given to others, and of their companions. */
-  get shownChanges(): number {
-    return this.#shownChanges
-  }
-
-  /** Calls `listener` after each change of an artifact that is known then. */
-  listen(listener: (manifestDigest: Sha256Digest) => void): void {
-    this.#listeners.push(listener)
-  }
-
-  /** One change at a time: two imports of the same artifact must not lose each other's hints. */
-  #inTurn<T>(work: () => Promise<T>): Promise<T> {
-    return this.#changing.run(undefined, work)
-  }
-
-  /** Changes a known artifact, unless `change` leaves it as it is (undefined). @returns whether it was changed */
-  #change(
-    manifestDigest: Sha256Digest,
-    change: (before: ArtifactState) => ArtifactState | undefined
-  ): Promise<boolean> {
-    return this.#inTurn(async () => {
-      const before = await this.#readFile(manifestDigest)
-      const next = before && change(before)
-      if (next !== undefined) await this.#write(next, before)
-      return next !== undefined
-    })
-  }
-
-  async #record({ futureName: asked, choices: chosen, ...state }: ArtifactImport): Promise<void> {
-    const standing = await this.standing(state.manifestDigest)
-    const before = standing === 'damaged' ? undefined : standing
-    const hints = before === undefined ? state.hints : mergeHints(state.hints, before.hints)
-    const record = state.record ?? before?.record
-    const isPinned = state.source.kind === 'bt'
-    const origin = isPinned && before !== undefined ? before : state
-    const incomplete = isPinned && (before === undefined || before.incomplete === true)
-    const kept = isPinned ? before?.futureName : undefined
-    const futureName = incomplete ? (asked ?? kept) : kept
-    const provenance = standing === undefined ? state.provenance : provenanceAfter(standing, state.provenance, isPinned)
-    const companions = { ...keptBeside(before, { ...state, provenance }), ...state.companions }
-    const now = timestampOf(this.#clock)
-    const next: ArtifactState = {
-      ...wantedBeside(before, isPinned),
-      ...state,
-      ...(Object.keys(companions).length > 0 && { companions }),
-      ...choicesAfter(before?.choices, chosen),
-      source: { ...sourceAfter(before?.source, origin.source), ...mergedFollowed(before?.source, state.source) },
-      provenance,
-      pinned: state.pinned === true || before?.pinned === true,
-      hints,
-      importedAt: now,
-      beganAt: whenBegun(before, state) ?? now,
-      ...(record !== undefined && { record }),
-      ...(incomplete && { incomplete }),
-      ...(futureName !== undefined && { futureName })
-    }
-    await this.#write(next, before)
-  }
-
-  /** Every blob of the artifact is in the store: from now on a missing one is damage. */
-  complete(manifestDigest: Sha256Digest): Promise<boolean> {
-    return this.#change(manifestDigest, ({ incomplete, away, ...rest }) =>
-      incomplete === true || away === true ? rest : undefined
-    )
-  }
-
-  /** Its weights are back, whoever brought them; one that was never {@link complete} is not so now. */
-  endAway(manifestDigest: Sha256Digest): Promise<boolean> {
-    return this.#change(manifestDigest, ({ away, ...rest }) => (away === true ? rest : undefined))
-  }
-
-  /** Lets its weights go, until it is {@link complete} again. @returns false where its owner wants them to stay */
-  async setAway(manifestDigest: Sha256Digest): Promise<boolean> {
-    const { away } = await this.#amend(manifestDigest, (before) => (before.kept ? before : { ...before, away: true }))
-    return away === true
-  }
-
-  /** Records that a place has the weights, or no longer has them if `at` is undefined. */
-  setCopy(
-    manifestDigest: Sha256Digest,
-    { kind, where, at }: Omit<ProvenCopy, 'at'> & { readonly at: string | undefined }
-  ): Promise<ArtifactState> {
-    return this.#amend(manifestDigest, ({ copies = [], ...before }) => {
-      const others = copies.filter((copy) => copy.kind !== kind || copy.where !== where)
-      const next = [...(at === undefined ? [] : [{ kind, where, at }]), ...others].slice(0, MAX_COPIES)
-      return { ...before, ...(next.length > 0 && { copies: next }) }
-    })
-  }
-
   /** Ends a pending name that the artifact has now, or no longer gets; another one stays. */
   endFutureName(manifestDigest: Sha256Digest, name: string): Promise<boolean> {
     return this.#change(manifestDigest, ({ futureName, ...rest }) => (futureName === name ? rest : undefined))
@@ -351,6 +282,58 @@ export class Artifacts {
     return names
   }
 
+  /** Forgets an artifact, durably, if `may` agrees at that moment; an unknown one is not an error. */
+  forget(manifestDigest: Sha256Digest, may: () => boolean = () => true): Promise<void> {
+    return this.#inTurn(async () => {
+      if (!may()) return
+      this.#known.drop(this.#path(manifestDigest))
+      this.#changes++
+      try {
+        await this.#records.remove(recordName(manifestDigest))
+      } finally {
+        this.#changes++
+        this.#shownChanges++
+      }
+    })
+  }
+
+  /** Changes the record of an artifact; without a record, it gets one with unknown access. */
+  #amend(manifestDigest: Sha256Digest, change: (before: ArtifactState) => ArtifactState): Promise<ArtifactState> {
+    return this.#inTurn(async () => {
+      const standing = await this.standing(manifestDigest)
+      const known = standing === 'damaged' ? undefined : standing
+      const next = change(
+        known ?? {
+          manifestDigest,
+          source: { kind: 'local' },
+          provenance: standing === 'damaged' ? OF_DAMAGED : { access: 'unknown' },
+          pinned: false,
+          hints: NO_HINTS
+        }
+      )
+      await this.#write(next, known)
+      return next
+    })
+  }
+
+  /** Changes a known artifact, unless `change` leaves it as it is (undefined). @returns whether it was changed */
+  #change(
+    manifestDigest: Sha256Digest,
+    change: (before: ArtifactState) => ArtifactState | undefined
+  ): Promise<boolean> {
+    return this.#inTurn(async () => {
+      const before = await this.#readFile(manifestDigest)
+      const next = before && change(before)
+      if (next !== undefined) await this.#write(next, before)
+      return next !== undefined
+    })
+  }
+
+  /** One change at a time: two imports of the same artifact must not lose each other's hints. */
+  #inTurn<T>(work: () => Promise<T>): Promise<T> {
+    return this.#changing.run(undefined, work)
+  }
+
   async #write(state: ArtifactState, before: ArtifactState | undefined): Promise<void> {
     const { manifestDigest } = state
     this.#known.drop(this.#path(manifestDigest))
@@ -367,68 +350,6 @@ export class Artifacts {
   #path(manifestDigest: Sha256Digest): string {
     return `${this.#root}${sep}${recordName(manifestDigest)}`
   }
-
-  /** Those of all artifacts that have a record, sorted. */
-  digests(): Promise<readonly Sha256Digest[]> {
-    return this.#records.digests()
-  }
-
-  /**
-   * All artifacts, sorted by digest. Records that cannot be read are passed to `onUnreadable`, or else thrown. With
-   * `cached`, only those that changed are read again, as in {@link read}.
-   */
-  async *list(
-    onUnreadable?: OnUnreadable,
-    { cached = false }: { readonly cached?: boolean } = {}
-  ): AsyncGenerator<ArtifactState> {
-    for (const digest of await this.digests()) {
-      if (loopBudget.isOver('lists')) await loopBudget.next('lists')
-      const state = await readable(() => (cached ? this.read(digest) : this.#readFile(digest)), onUnreadable)
-      if (state !== undefined) yield state
-    }
-  }
-}
-
-/**
- * The companions of earlier imports. An import that opens an artifact to everybody proves nothing about small files that
- * came with a credential or a mark: it keeps only those that its own source gives as well.
- */
-function keptBeside(before: ArtifactState | undefined, next: ArtifactImport): ArtifactState['companions'] {
-  const isOpened = before !== undefined && !verdictOf(before, 'export').given && verdictOf(next, 'export').given
-  if (!isOpened) return before?.companions
-  const given = new Set(Object.values(next.companions ?? {}))
-  return Object.fromEntries(Object.entries(before.companions ?? {}).filter(([, digest]) => given.has(digest)))
-}
-
-/** A resumed pinned import keeps the time of its record. */
-function whenBegun(before: ArtifactState | undefined, { source, beganAt }: ArtifactImport): string | undefined {
-  const goesOn = before?.incomplete === true || before?.futureName !== undefined
-  return source.kind === 'bt' && goesOn ? before.beganAt : beganAt
-}
-
-/** The fields that an import does not set. Only a pinned import can leave an artifact away: it has yet to bring the bytes. */
-const wantedBeside = (
-  { futureCompanions, kept, away, copies }: Partial<ArtifactState> = {},
-  isPinned = false
-): Partial<ArtifactState> => ({
-  ...(futureCompanions && { futureCompanions }),
-  ...(kept && { kept }),
-  ...(away && isPinned && { away }),
-  ...(copies && { copies })
-})
-
-/** The most restrictive that a damaged record could have been: another import and the owner's decision change it. */
-const OF_DAMAGED: Provenance = { access: 'unknown', decision: { is: 'private' } }
-
-/** A torrent that was seeded once can be seeded again, wherever the model came from since. */
-function sourceAfter(before: ArtifactSource | undefined, now: ArtifactSource): ArtifactSource {
-  const bittorrentV1 = now.bittorrentV1 ?? before?.bittorrentV1
-  return { ...mergedSource(before, now), ...(bittorrentV1 !== undefined && { bittorrentV1 }) }
-}
-
-function provenanceAfter(standing: ArtifactState | 'damaged', now: Provenance, isPinned: boolean): Provenance {
-  if (standing === 'damaged') return mergedProvenance(OF_DAMAGED, now, { isPinned, wasComplete: true })
-  return mergedProvenance(standing.provenance, now, { isPinned, wasComplete: standing.incomplete !== true })
 }
 
 const isShownOtherwise = (a: ArtifactState, b: ArtifactState): boolean =>
