@@ -31,7 +31,7 @@ import { JobRegistry } from '../jobs/registry.ts'
 import { SwarmJobs } from '../jobs/swarm-jobs.ts'
 import type { JobErrors } from '../jobs/tracked-job.ts'
 import { SharingChoices } from '../sharing-choices.ts'
-import { StandingViews } from '../standing/standing-views.ts'
+import { standingFolders } from '../standing-folders.ts'
 import { openStore } from '../store-opening.ts'
 import { openMirrors } from './mirrors.ts'
 import type { NetworkFactories, SwarmNetwork } from './networks.ts'
@@ -83,7 +83,7 @@ export async function composeContext(
     const importJobs = new ImportJobs(jobs, importer)
     const asked = new AskedImports(jobs, library.files, { root: store.root, log })
     await asked.recover()
-    const standing = new StandingViews(library)
+    const standing = standingFolders(library, config)
     const work = { jobs, asked, room, importer, importJobs, endHoldOff, standing, listeners: new Listeners() }
     return { ...library, ...work }
   } catch (cause) {

@@ -1,12 +1,13 @@
 import { isAbsolute, join, resolve } from 'node:path'
 import { hubTokenFile } from '@svc/client/protocol'
 import { isLoopback } from '@svc/internal-net'
+import type { StandingFolder } from '@svc/library/parts'
 import { ConfigError } from '../errors.ts'
 import { configuredAddress, configuredRanges, configuredZone } from './address.ts'
 import { readConfigFile } from './file.ts'
 import type { FileConfig } from './keys.ts'
 import { absolutePath, homeFolder } from './path.ts'
-import { type StandingViewConfig, standingViews } from './standing.ts'
+import { standingViews } from './standing.ts'
 import { globsOf, type TrustRuleConfig, trustRules } from './trust.ts'
 import { type WebseedKeyConfig, webseedKeyConfigs } from './webseed.ts'
 
@@ -112,7 +113,7 @@ export interface DaemonConfig {
   /** `[[trust]]`, in their order. */
   readonly trust: readonly TrustRuleConfig[]
   /** `[[views]]`, in their order. */
-  readonly views: readonly StandingViewConfig[]
+  readonly views: readonly StandingFolder[]
 }
 
 export interface ConfigFlags {

@@ -1,4 +1,5 @@
-import { STANDING_LAYOUTS, type StandingLayout } from '@svc/client/protocol'
+import { STANDING_LAYOUTS } from '@svc/client/protocol'
+import type { StandingFolder } from '@svc/library/parts'
 import { ConfigError } from '../errors.ts'
 import { absolutePath } from './path.ts'
 import { globsOf } from './trust.ts'
@@ -15,19 +16,8 @@ export interface ViewsTable {
   readonly match?: readonly string[]
 }
 
-/** `[[views]]`: a tool's folder that follows the store (spec conf.10). */
-export interface StandingViewConfig {
-  readonly layout: StandingLayout
-  /** Absolute. */
-  readonly path: string
-  /** As written; empty: all models. */
-  readonly match: readonly string[]
-  /** Whether `ns/name:quant` is shown. */
-  readonly matches: (ref: string) => boolean
-}
-
 /** @throws ConfigError naming the table and the problem */
-export function standingViews(tables: readonly ViewsTable[] = []): readonly StandingViewConfig[] {
+export function standingViews(tables: readonly ViewsTable[] = []): readonly StandingFolder[] {
   const views = tables.map((table, at) => standingView(table, `[[views]] ${at + 1}`))
   for (const [i, { path }] of views.entries())
     if (views.findIndex((other) => other.path === path) !== i)
@@ -36,7 +26,7 @@ export function standingViews(tables: readonly ViewsTable[] = []): readonly Stan
 }
 
 /** @param label for messages. @throws ConfigError */
-export function standingView({ layout, path, match = [] }: ViewsTable, label: string): StandingViewConfig {
+export function standingView({ layout, path, match = [] }: ViewsTable, label: string): StandingFolder {
   const wrong = (what: string): ConfigError => new ConfigError(`${label}: ${what}`)
   const known = STANDING_LAYOUTS.find((each) => each === layout)
   if (known === undefined) throw wrong(`layout is ${STANDING_LAYOUTS.map((each) => `"${each}"`).join(', ')}`)

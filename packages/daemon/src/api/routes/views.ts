@@ -1,6 +1,6 @@
 import { ROUTES } from '@svc/client/protocol'
-import type { Needed, Views } from '@svc/library/parts'
-import type { StandingViews } from '../../standing/standing-views.ts'
+import type { Needed, StandingViews, Views } from '@svc/library/parts'
+import { folderOf } from '../../standing-folders.ts'
 import { defineRoute, takeTime } from '../route.ts'
 
 export interface ViewRoutesDeps {
@@ -30,7 +30,7 @@ export const viewRoutes = ({ views, needed, standing }: ViewRoutesDeps) => ({
   standingViews: defineRoute(ROUTES.standingViews, async () => ({ views: [...(await standing.list())] })),
   addStandingView: defineRoute(ROUTES.addStandingView, ({ body }, exchange) => {
     takeTime(exchange)
-    return standing.add(body)
+    return standing.add(folderOf(body))
   }),
   removeStandingView: defineRoute(ROUTES.removeStandingView, ({ body }) => standing.remove(body.path))
 })

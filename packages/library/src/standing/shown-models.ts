@@ -1,7 +1,7 @@
 import type { Sha256Digest } from '@svc/ref'
 import { isReservedNamespace } from '@svc/ref'
 import { isManifestComplete } from './complete.ts'
-import type { StandingDeps } from './deps.ts'
+import type { StandingDeps } from './standing-deps.ts'
 
 /** A complete model under a name: what a standing view may show. */
 export interface NamedModel {

@@ -1,26 +1,34 @@
 import { hash } from 'node:crypto'
 import { sep } from 'node:path'
-import type { RemovedView, StandingView, StandingViewBody } from '@svc/client/protocol'
 import type { Timer } from '@svc/internal-clock'
 import { KeyedLock } from '@svc/internal-concurrency'
-import { LibraryError } from '@svc/library/parts'
+import { LibraryError } from '@svc/internal-state'
 import type { Sha256Digest } from '@svc/ref'
 import type { StandingLayout, StandingModel } from '@svc/view'
-import { writeView } from '../config/edit.ts'
-import { type StandingViewConfig, standingView } from '../config/standing.ts'
-import { ConfigError } from '../errors.ts'
-import type { StandingDeps } from './deps.ts'
 import { KnownPlaces } from './known-places.ts'
 import { laidModel } from './laid-models.ts'
 import { type NamedModel, namedModels } from './shown-models.ts'
+import type { StandingDeps, StandingFolder } from './standing-deps.ts'
 
 /** How often the state is looked at, in milliseconds: a comparison of numbers in memory. */
 const LOOK_MS = 250
 /** After this, a folder that failed is tried again, in milliseconds. */
 const RETRY_MS = 30_000
 
+/** A folder that follows, and what it shows now. */
+interface StandingView {
+  readonly layout: StandingLayout
+  readonly path: string
+  readonly match?: string[]
+  readonly entries: number
+  /** Names that something else has there. */
+  readonly taken?: string[]
+  /** Why it does not follow. */
+  readonly problem?: string
+}
+
 interface Followed {
-  readonly config: StandingViewConfig
+  readonly config: StandingFolder
   entries: number
   taken: readonly string[]
   problem: string | undefined
@@ -49,7 +57,7 @@ export class StandingViews {
   constructor(deps: StandingDeps) {
     this.#deps = deps
     this.#places = new KnownPlaces(deps.store.root)
-    for (const config of deps.config.views) this.#follow(config)
+    for (const config of deps.folders) this.#follow(config)
   }
 
   /** From now on the folders follow. */
@@ -64,9 +72,11 @@ export class StandingViews {
   }
 
   /** @throws LibraryError `E_INVALID`; ViewError if it cannot be filled, and then nothing is saved */
-  async add(body: StandingViewBody): Promise<StandingView> {
-    const { layout, path, match } = body
-    const config = this.#checked(body)
+  async add(config: StandingFolder): Promise<StandingView> {
+    const { layout, path } = config
+    const { store, save } = this.#deps
+    if (path === store.root || path.startsWith(store.root + sep))
+      throw new LibraryError('E_INVALID', `${path} lies within the store`)
     const before = this.#views.get(config.path)
     if (before !== undefined && before.config.layout !== layout)
       throw new LibraryError('E_INVALID', `${path} follows as ${before.config.layout}; remove that first`)
@@ -75,9 +85,7 @@ export class StandingViews {
     try {
       await this.#sync(followed, await namedModels(this.#deps), true)
       if (followed.problem !== undefined) throw new LibraryError('E_INVALID', followed.problem)
-      const { file } = this.#deps.config
-      if (file !== undefined)
-        await saved(writeView(file, config.path, { layout, path: config.path, ...(match && { match }) }))
+      await save?.(path, config)
     } catch (error) {
       this.#views.delete(config.path)
       if (before !== undefined) this.#views.set(config.path, before)
@@ -88,10 +96,9 @@ export class StandingViews {
   }
 
   /** @throws LibraryError `E_NOT_FOUND`, `E_INVALID`; ViewError */
-  async remove(path: string): Promise<RemovedView> {
-    const { file } = this.#deps.config
+  async remove(path: string): Promise<{ readonly path: string; readonly removed: boolean }> {
     const followed = this.#views.get(path)
-    if (followed !== undefined && file !== undefined) await saved(writeView(file, path, undefined))
+    if (followed !== undefined) await this.#deps.save?.(path, undefined)
     this.#views.delete(path)
     const { removed, made, entries } = await this.#turns.run(path, undefined, () =>
       this.#deps.views.standing.remove(path)
@@ -108,19 +115,7 @@ export class StandingViews {
     await this.#running
   }
 
-  #checked({ layout, path, match }: StandingViewBody): StandingViewConfig {
-    const { store } = this.#deps
-    try {
-      const config = standingView({ layout, path, ...(match && { match }) }, 'the standing view')
-      if (config.path === store.root || config.path.startsWith(store.root + sep))
-        throw new ConfigError(`${path} lies within the store`)
-      return config
-    } catch (error) {
-      throw invalid(error)
-    }
-  }
-
-  #follow(config: StandingViewConfig): Followed {
+  #follow(config: StandingFolder): Followed {
     const followed = {
       config,
       entries: 0,
@@ -227,15 +222,6 @@ export class StandingViews {
     return laid
   }
 }
-
-/** An error of the configuration is one of the request. */
-const invalid = (error: unknown): unknown =>
-  error instanceof ConfigError ? new LibraryError('E_INVALID', error.message, { cause: error }) : error
-
-const saved = (writing: Promise<void>): Promise<void> =>
-  writing.catch((error: unknown) => {
-    throw invalid(error)
-  })
 
 /** Of the folders: a later version with another form makes them anew. */
 const FORM = 1

@@ -1,9 +1,9 @@
-import { readSmallBlob, upstreamName } from '@svc/library/parts'
+import { readSmallBlob, upstreamName } from '@svc/internal-state'
 import { MAX_MODEL_CONFIG_BYTES, type Manifest, type ModelConfig, parseModelConfig } from '@svc/manifest'
 import { formatRepoId } from '@svc/ref'
 import type { StandingFile, StandingLayout, StandingModel } from '@svc/view'
-import type { StandingDeps } from './deps.ts'
 import type { NamedModel } from './shown-models.ts'
+import type { StandingDeps } from './standing-deps.ts'
 
 /** What a layout needs to know of a model; undefined for one that went meanwhile, or that its tool cannot load. */
 export async function laidModel(
@@ -20,7 +20,12 @@ export async function laidModel(
   const files = weightsOf(manifest, deps)
   const { contextLength, upstream } = facts
   if (layout !== 'ollama') return { ...base, files, contextLength, hasConfig: upstream !== undefined }
-  const ollama = await ollamaForm(named, manifest, files, facts)
+  const ollama = await deps.ollamaForm({
+    files: files.flatMap((file) => (file.digest === undefined ? [] : [{ ...file, digest: file.digest }])),
+    manifestDigest: digest,
+    annotations: manifest.annotations,
+    model: facts
+  })
   return ollama === undefined ? undefined : { ...base, files, ollama }
 }
 
@@ -61,28 +66,5 @@ async function factsOf({ files }: Manifest, { store }: StandingDeps): Promise<Mo
   } catch {
     // a publisher's document may differ from ours
     return {}
-  }
-}
-
-async function ollamaForm(
-  named: NamedModel,
-  { annotations }: Manifest,
-  files: readonly StandingFile[],
-  model: ModelConfig
-): Promise<StandingModel['ollama']> {
-  const { packOllama } = await import('@svc/oci')
-  const packed = packOllama({
-    files: files.flatMap((file) => (file.digest === undefined ? [] : [{ ...file, digest: file.digest }])),
-    manifestDigest: named.manifest,
-    annotations,
-    model
-  })
-  if (packed === undefined) return undefined
-  const text = (bytes: Uint8Array): string => Buffer.from(bytes).toString('utf8')
-  return {
-    manifest: text(packed.manifest.bytes),
-    config: text(packed.config.bytes),
-    configDigest: packed.config.digest,
-    layers: packed.layers.map(({ descriptor }) => descriptor.digest)
   }
 }
