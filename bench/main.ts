@@ -24,6 +24,7 @@ import { importManyRow } from './rows/import-many.ts'
 import { importMemoryRow } from './rows/import-memory.ts'
 import { importSmallRow } from './rows/import-small.ts'
 import { installedRow } from './rows/installed.ts'
+import { libraryRow } from './rows/library.ts'
 import { reflinkRow } from './rows/reflink.ts'
 import { resolveRow } from './rows/resolve.ts'
 import { seedRow } from './rows/seed.ts'
@@ -49,6 +50,7 @@ const ROWS: readonly Row[] = [
   standingRow,
   cliRow,
   installedRow,
+  libraryRow,
   hubRow,
   seedRow,
   firstRow,

@@ -46,6 +46,11 @@ test.skipIf(!hasNginx() && !strict)('blob and resolve run beside nginx', async (
   expect(ratiosOf(await smoke('blob', 'resolve'))).toEqual(Array.from({ length: 8 }, () => expect.any(Number)))
 })
 
+test('the library is measured beside its peers', async () => {
+  const [report] = await smoke('library')
+  expect([report?.error, report?.lines.length]).toEqual([undefined, 2])
+})
+
 test('standing views are measured', async () => {
   const [report] = await smoke('standing')
   expect([report?.error, report?.lines.length]).toEqual([undefined, 3])
