@@ -1,6 +1,6 @@
 /** Product sources that use the system's clock themselves, each with its reason. All others are given a `Clock`. */
 export const SYSTEM_CLOCK: Readonly<Record<string, string>> = {
-  'packages/cli/src/ui/live-feed.ts': 'limits how long another process may say nothing',
+  'packages/internal/bridge/src/live-feed.ts': 'limits how long another process may say nothing',
   'packages/internal/server/src/blob-pump.ts': 'times a socket out, by a timer that each written chunk begins again',
   'packages/daemon/src/metrics/event-loop.ts': 'measures the event loop of this process',
   'packages/internal/clock/src/clock.ts': 'is the clock',

@@ -2,10 +2,10 @@ import { createReadStream } from 'node:fs'
 import type { BlobSlice } from '@svc/client'
 import { tryParseTypedDigest } from '@svc/ref'
 import { CliError, usage } from '../errors.ts'
+import { isWeights, namedFiles } from '../models/model-facts.ts'
 import { canonicalRef, shortRef } from '../models/reference.ts'
 import { madeView, splitTarget } from '../models/runtime-view.ts'
 import type { Session } from '../session.ts'
-import { isWeights, namedFiles } from './model.ts'
 
 /** `svc cat REF[#name]|DIGEST [--range START-END]`: bytes on stdout. */
 export async function cat(session: Session, target: string, options: { readonly range?: string }): Promise<void> {

@@ -22,12 +22,9 @@ interface LoginOptions {
 export async function login(session: Session, _hub: string, { replace, check }: LoginOptions): Promise<void> {
   const file = fileOf(session)
   const token = (await (canAsk(session) ? hidden(session, 'Token of the hub: ') : firstLine(session))).trim()
-  if (!/^[\x21-\x7e]{1,4000}$/.test(token))
-    throw usage('the input is not a token', 'paste one line from Settings, Access Tokens of the hub')
-  const account = check === false ? undefined : await session.client.hubAccount({ token })
-  if (replace !== true) await requireReplacing(session, file, token)
-  await mkdir(dirname(file), { recursive: true, mode: 0o700 })
-  await replaceFile(nodeFilePort, file, Buffer.from(token))
+  const mayReplace = async (what: string): Promise<boolean> =>
+    replace === true || (canAsk(session) && saysYes(session, `${what}. Replace it? `))
+  const { account } = await storeToken(session, token, { check: check !== false, mayReplace })
   if (session.json) return session.document({ ...account, file })
   session.note(`stored in ${file}${account?.name === undefined ? '' : `: the token of ${account.name}`}`)
   if (account?.variable !== undefined)
@@ -37,15 +34,29 @@ export async function login(session: Session, _hub: string, { replace, check }: 
   else session.note('the daemon reads it at the next import')
 }
 
-/** @throws CliError unless the file has no other token, or a person lets it go */
-async function requireReplacing(session: Session, file: string, token: string): Promise<void> {
+interface Storing {
+  /** Whether the hub is asked first. */
+  readonly check: boolean
+  /** Of another token, which `what` names. */
+  readonly mayReplace: (what: string) => Promise<boolean>
+}
+
+/** Stores a token that the hub accepts. @throws CliError `E_NAME_TAKEN` for another one that stays; ClientError */
+export async function storeToken(session: Session, token: string, { check, mayReplace }: Storing) {
+  const file = fileOf(session)
+  if (!/^[\x21-\x7e]{1,4000}$/.test(token))
+    throw usage('the input is not a token', 'paste one line from Settings, Access Tokens of the hub')
+  const account = check ? await session.client.hubAccount({ token }) : undefined
   const before = (await ifAbsentText(file))?.trim() ?? ''
-  if (before === '' || before === token) return
   const what = `${file} has another token, which the hub's own client uses as well`
-  if (canAsk(session) && (await saysYes(session, `${what}. Replace it? `))) return
-  throw new CliError('usage', `${what}; it was not replaced`, {
-    hint: 'svc login hf --replace, or SVC_HF_TOKEN in the environment of the daemon'
-  })
+  if (before !== '' && before !== token && !(await mayReplace(what)))
+    throw new CliError('usage', `${what}; it was not replaced`, {
+      code: 'E_NAME_TAKEN',
+      hint: 'svc login hf --replace, or SVC_HF_TOKEN in the environment of the daemon'
+    })
+  await mkdir(dirname(file), { recursive: true, mode: 0o700 })
+  await replaceFile(nodeFilePort, file, Buffer.from(token))
+  return { account, file }
 }
 
 /** The text of a file; undefined if there is none. @throws the error of the disk */

@@ -3,10 +3,10 @@ import { formatShortRef, parseRef } from '@svc/ref'
 import { componentOf } from '@svc/view'
 import { usage } from '../errors.ts'
 import { count, formatBytes, shortCount, shortDigest } from '../format.ts'
-import { jsonDocument, readManifestBlob } from '../models/documents.ts'
+import { readManifestBlob } from '../models/documents.ts'
+import { type ModelFacts, modelFacts, namedFiles } from '../models/model-facts.ts'
 import { membersOf, repositoryIn } from '../models/models-here.ts'
 import { asRepo, canonicalRef, fullName, shortRef } from '../models/reference.ts'
-import { weightsFacts } from '../models/weights-facts.ts'
 import type { Session } from '../session.ts'
 import { inspectedLine } from './inspect.ts'
 import { showRepo } from './inventory.ts'
@@ -45,7 +45,7 @@ export async function show(
   const sizeBytes = files.reduce((sum, file) => sum + file.size, 0)
   const facts: string[][] = [['  manifest', result.manifestDigest]]
   for (const [key, label] of LABELS) if (annotations[key] !== undefined) facts.push([`  ${label}`, annotations[key]])
-  facts.push(...(await modelFacts(session, result)))
+  facts.push(...factRows(await modelFacts(session.client, files)))
   facts.push(['  files', `${files.length}, ${formatBytes(sizeBytes)}`])
   session.table(facts)
   if (!session.quiet) {
@@ -66,22 +66,12 @@ export async function show(
   printMissing(session, result, all)
 }
 
-/** What the model config and the files say of the model: architecture, context, chat template. */
-async function modelFacts({ client }: Session, result: OpenResult): Promise<string[][]> {
-  const files = namedFiles(result)
-  const config = files.find(({ kind }) => kind === 'config')
-  const read = config && (await jsonDocument(client, config.digest).catch(() => undefined))
-  const { family, contextLength } = (read ?? {}) as { readonly family?: string; readonly contextLength?: number }
-  const { parameters, templateIn } = await weightsFacts(files.filter(isWeights))
-  const file = files.find(({ kind }) => kind === 'chat-template')?.name
-  const template = file ?? (templateIn === undefined ? undefined : `in ${templateIn}`)
-  return [
-    ...(family === undefined ? [] : [['  architecture', family]]),
-    ...(parameters === undefined ? [] : [['  parameters', shortCount(parameters)]]),
-    ...(contextLength === undefined ? [] : [['  context', count(contextLength, 'token')]]),
-    ...(template === undefined ? [] : [['  template', template]])
-  ]
-}
+const factRows = ({ family, parameters, contextTokens, template }: ModelFacts): string[][] => [
+  ...(family === undefined ? [] : [['  architecture', family]]),
+  ...(parameters === undefined ? [] : [['  parameters', shortCount(parameters)]]),
+  ...(contextTokens === undefined ? [] : [['  context', count(contextTokens, 'token')]]),
+  ...(template === undefined ? [] : [['  template', template]])
+]
 
 /** Of a file, with its role, or the component that it holds. */
 function kindOf({ name = '', kind, role = componentOf({ name, kind }) }: OpenFile): string {
@@ -150,10 +140,3 @@ const LABELS = [
   ['svc.hf.revision', 'revision'],
   ['svc.license', 'license']
 ] as const
-
-/** The manifest's own files; the blobs of index and manifest are listed, too, but have no name. */
-export const namedFiles = (result: OpenResult): OpenFile[] => result.files.filter((file) => file.name !== undefined)
-
-/** True for files that are loaded: weights, and files that were taken as they are. */
-export const isWeights = ({ kind }: { readonly kind?: string }): boolean =>
-  kind === 'weights.gguf' || kind === 'weights.safetensors' || kind === 'opaque'

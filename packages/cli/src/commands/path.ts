@@ -1,9 +1,9 @@
 import { ClientError, type OpenFile, type View } from '@svc/client'
 import { usage } from '../errors.ts'
+import { isWeights, namedFiles } from '../models/model-facts.ts'
 import { canonicalRef, shortRef } from '../models/reference.ts'
 import { incomplete, loadPath, madeView, splitTarget } from '../models/runtime-view.ts'
 import type { Session } from '../session.ts'
-import { isWeights, namedFiles } from './model.ts'
 
 export interface PathOptions {
   readonly dir?: boolean

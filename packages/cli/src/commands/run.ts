@@ -6,6 +6,7 @@ import { ChildEnded, CliError } from '../errors.ts'
 import { count, formatBytes } from '../format.ts'
 import { thisMachine } from '../hub/machine.ts'
 import { withHeldView } from '../models/held-view.ts'
+import { isWeights } from '../models/model-facts.ts'
 import { canonicalRef, shortRef } from '../models/reference.ts'
 import { loadPath, splitTarget } from '../models/runtime-view.ts'
 import { contextThatFits } from '../runtimes/context.ts'
@@ -21,7 +22,6 @@ import {
 import type { Session } from '../session.ts'
 import { exitCodeOf, runToItsEnd } from './exec.ts'
 import { importIfAbsent } from './jobs.ts'
-import { isWeights } from './model.ts'
 
 export interface RunOptions {
   readonly with?: RuntimeName

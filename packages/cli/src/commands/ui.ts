@@ -1,29 +1,42 @@
 import { once } from 'node:events'
 import { readFile } from 'node:fs/promises'
 import { userInfo } from 'node:os'
+import type { Bridge, PageFile } from '@svc/internal-bridge'
 import { errnoOf } from '@svc/internal-errors'
 import { DIRECTORY, FILES } from '@svc/ui'
 import { usage } from '../errors.ts'
 import type { Session } from '../session.ts'
-import { Bridge, type PageFile } from '../ui/bridge.ts'
 import { isRemote, openInBrowser } from '../ui/desktop.ts'
+import { KeptAddress } from '../ui/kept-address.ts'
+import { startBridge } from '../ui/page-bridge.ts'
 
 export interface UiOptions {
   readonly open?: boolean
   readonly port?: string
+  /** Keeps the address, and who was let in, for the next run. */
+  readonly stay?: boolean
 }
 
-/** `svc ui [--no-open] [--port N]`: a page in the browser, until Ctrl-C. */
+/**
+ * `svc ui [--no-open] [--port N] [--stay]`: a page in the browser, until Ctrl-C. Where one stays open already, such as a
+ * service's, only a link into that one.
+ */
 export async function ui(session: Session, options: UiOptions): Promise<void> {
   const { terminal, signal } = session
-  const port = portOf(options.port)
-  const bridge = await startBridge(session, port)
+  const keeper = KeptAddress.of(terminal.env)
+  if (options.stay !== true && options.port === undefined) {
+    const link = await keeper?.linkInto()
+    if (link !== undefined) return openLink(session, link, options)
+  }
+  if (options.stay === true && keeper === undefined) throw usage('the home folder is unknown', 'set HOME')
+  const stays = options.stay === true ? keeper : undefined
+  const port = options.port === undefined ? (stays?.kept?.port ?? 0) : portOf(options.port)
+  const bridge = await openedBridge(session, port, stays)
   let forget = (): void => {}
   const open = (): void => {
     forget()
     const link = bridge.newLink()
-    session.json ? session.document({ link }) : session.print(link)
-    if (options.open !== false) forget = openInBrowser(terminal.env, link) ?? (() => {})
+    forget = show(session, link, options)
   }
   try {
     open()
@@ -43,12 +56,32 @@ export async function ui(session: Session, options: UiOptions): Promise<void> {
   }
 }
 
-async function startBridge(session: Session, port: number): Promise<Bridge> {
+/** Prints a link, and opens it. @returns how to forget it */
+function show(session: Session, link: string, { open }: UiOptions): () => void {
+  session.json ? session.document({ link }) : session.print(link)
+  return (open === false ? undefined : openInBrowser(session.terminal.env, link)) ?? (() => {})
+}
+
+/** How long a browser has to read the file that leads it to a link. */
+const OPENING_MS = 3_000
+
+async function openLink(session: Session, link: string, options: UiOptions): Promise<void> {
+  const forget = show(session, link, options)
+  session.note('The link leads to the page that stays open here, and works once; svc ui --port N opens another page.')
+  if (options.open !== false) await session.clock.sleep(OPENING_MS, session.signal).catch(() => undefined)
+  forget()
+}
+
+async function openedBridge(session: Session, port: number, keeper: KeptAddress | undefined): Promise<Bridge> {
   try {
-    return await Bridge.start(session, { files: await pageFiles(), port })
+    return await startBridge(session, { files: await pageFiles(), port, keeper })
   } catch (error) {
     const code = errnoOf(error)
-    if (code === 'EADDRINUSE') throw usage(`port ${port} is taken`, 'without --port any free one is used')
+    if (code === 'EADDRINUSE')
+      throw usage(
+        `port ${port} is taken`,
+        keeper === undefined ? 'without --port any free one is used' : 'by svc ui --stay? Else --port chooses another'
+      )
     if (code === 'EACCES') throw usage(`port ${port} needs privileges`, 'without --port any free one is used')
     throw error
   }

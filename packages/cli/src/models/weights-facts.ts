@@ -1,6 +1,5 @@
-import { open } from 'node:fs/promises'
 import { type ReadAt, readGgufContents, readSafetensorsHeader } from '@svc/classify'
-import type { OpenFile } from '@svc/client'
+import type { Client, OpenFile } from '@svc/client'
 
 /** What the headers of the weights say of a model. */
 export interface WeightsFacts {
@@ -13,14 +12,19 @@ export interface WeightsFacts {
 /** Bytes of a number; integers may be several numbers packed. */
 const FLOATS: Readonly<Record<string, number>> = { F64: 8, F32: 4, F16: 2, BF16: 2, F8_E4M3: 1, F8_E5M2: 1 }
 
-/** Reads the headers of weights that are here, from the store; those that cannot be read tell nothing. */
-export async function weightsFacts(weights: readonly OpenFile[]): Promise<WeightsFacts> {
+export type WeightsFile = Pick<OpenFile, 'name' | 'kind' | 'digest' | 'size'>
+
+/** Reads the headers of weights that are here, as blobs: to open a model would be a use of it. Unreadable ones tell nothing. */
+export async function weightsFacts(client: Client, weights: readonly WeightsFile[]): Promise<WeightsFacts> {
   let parameters: number | undefined = weights.length === 0 ? undefined : 0
   let templateIn: string | undefined
-  for (const { kind, name, path, size } of weights) {
-    const found = await reading(path, (readAt) =>
-      kind === 'weights.gguf' ? readGgufContents(readAt, size) : floatsIn(readAt, size)
-    ).catch(() => undefined)
+  for (const { kind, name, digest, size } of weights) {
+    const readAt: ReadAt = async (start, lengthBytes) => {
+      const { body } = await client.readBlob(digest, { start, end: start + lengthBytes })
+      return Buffer.concat(await body.toArray())
+    }
+    const read = kind === 'weights.gguf' ? readGgufContents : floatsIn
+    const found = await read(readAt, size).catch(() => undefined)
     if (found?.hasTemplate === true) templateIn ??= name
     parameters = parameters === undefined || found === undefined ? undefined : parameters + found.parameters
   }
@@ -36,16 +40,4 @@ async function floatsIn(readAt: ReadAt, sizeBytes: number) {
     parameters += bytes / FLOATS[dtype]
   }
   return { parameters, hasTemplate: false }
-}
-
-async function reading<T>(path: string, work: (readAt: ReadAt) => Promise<T>): Promise<T> {
-  const file = await open(path)
-  try {
-    return await work(async (start, lengthBytes) => {
-      const { buffer, bytesRead } = await file.read(Buffer.alloc(lengthBytes), 0, lengthBytes, start)
-      return buffer.subarray(0, bytesRead)
-    })
-  } finally {
-    await file.close()
-  }
 }

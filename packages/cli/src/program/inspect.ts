@@ -5,6 +5,7 @@ export function addInspectCommands({ add, run, runAtOnce }: CommandTools): void 
   add('ui', 'show the models, jobs and peers in the browser, until Ctrl-C')
     .option('--no-open', 'only print the link')
     .option('--port <n>', 'port to listen on; default: any free port')
+    .option('--stay', 'keep the address and who was let in over restarts; svc ui then prints links into this page')
     .action(runAtOnce('ui', 'ui'))
   add('ls [text]', 'list the models in the store, one line per quant')
     .alias('list')

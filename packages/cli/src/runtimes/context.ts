@@ -10,9 +10,9 @@ import {
   MAX_CONFIG_BYTES
 } from '@svc/classify'
 import type { View } from '@svc/client'
-import { isWeights } from '../commands/model.ts'
 import type { Machine } from '../hub/machine.ts'
 import { fitOf } from '../hub/plan-table.ts'
+import { isWeights } from '../models/model-facts.ts'
 
 /** Shorter contexts are of no use; a model that does not fit with this one is started all the same. */
 const LEAST_TOKENS = 2048

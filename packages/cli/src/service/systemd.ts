@@ -1,13 +1,13 @@
 import { join } from 'node:path'
 import { CliError } from '../errors.ts'
 import { contentOf, runProgram, type ServiceManager } from './manager.ts'
-import { DAEMON_UNITS, systemdUnits, TIMER_UNITS } from './units.ts'
+import { DAEMON_UNITS, PAGE_UNITS, systemdUnits, TIMER_UNITS } from './units.ts'
 
-const ALL_UNITS = [...DAEMON_UNITS, ...TIMER_UNITS] as const
+const ALL_UNITS = [...DAEMON_UNITS, ...TIMER_UNITS, ...PAGE_UNITS] as const
 
 /**
  * The user's systemd. The socket unit listens at the default path, so clients need no setting. The timer that looks for
- * newer commits is installed, but off.
+ * newer commits, and the page, are installed, but off.
  */
 export function systemd(
   svcd: readonly string[],
@@ -36,7 +36,7 @@ export function systemd(
       { run: ctl('restart', 'svcd.socket', 'svcd.service') }
     ],
     remove: [
-      { run: ctl('disable', '--now', 'svc-outdated.timer'), mayFail: true },
+      { run: ctl('disable', '--now', 'svc-outdated.timer', ...PAGE_UNITS), mayFail: true },
       { run: ctl('disable', '--now', ...DAEMON_UNITS), mayFail: true },
       ...ALL_UNITS.map((unit) => ({ remove: join(folder, unit) })),
       { run: ctl('daemon-reload') }
@@ -58,6 +58,7 @@ export function systemd(
     remarks: [
       'its log: journalctl --user -u svcd',
       'to look for newer versions of models once a day: systemctl --user enable --now svc-outdated.timer',
+      'to keep the page of svc ui open at an address that stays: systemctl --user enable --now svc-ui.service',
       'to keep it running after you log out: loginctl enable-linger'
     ]
   }

@@ -3,10 +3,11 @@ import { join } from 'node:path'
 import { usage } from '../errors.ts'
 import { packageFolder } from './daemon-command.ts'
 
-/** The units of the daemon, and those that ask the hub for newer commits. */
+/** The units of the daemon, those that ask the hub for newer commits, and that of the page. */
 export const DAEMON_UNITS = ['svcd.socket', 'svcd.service'] as const
 export const TIMER_UNITS = ['svc-outdated.timer', 'svc-outdated.service'] as const
-type Unit = (typeof DAEMON_UNITS | typeof TIMER_UNITS)[number]
+export const PAGE_UNITS = ['svc-ui.service'] as const
+type Unit = (typeof DAEMON_UNITS | typeof TIMER_UNITS | typeof PAGE_UNITS)[number]
 
 /** The units of this package. Both commands begin with an absolute path. @throws CliError */
 export function systemdUnits(svcd: readonly string[], svc: readonly string[]): Readonly<Record<Unit, string>> {
@@ -14,7 +15,8 @@ export function systemdUnits(svcd: readonly string[], svc: readonly string[]): R
     'svcd.service': unit('svcd.service', svcd),
     'svcd.socket': unit('svcd.socket'),
     'svc-outdated.service': unit('svc-outdated.service', [...svc, 'outdated']),
-    'svc-outdated.timer': unit('svc-outdated.timer')
+    'svc-outdated.timer': unit('svc-outdated.timer'),
+    'svc-ui.service': unit('svc-ui.service', [...svc, 'ui', '--stay', '--no-open'])
   }
 }
 

@@ -1,28 +1,23 @@
 import { stat } from 'node:fs/promises'
 import { homedir } from 'node:os'
+import { dirname } from 'node:path'
+import { BridgeRefusal, textOf } from '@svc/internal-bridge'
 import { isDigest } from '@svc/ref'
 import { examine } from '../commands/doctor.ts'
+import { storeToken } from '../commands/login.ts'
 import { planWithFit } from '../commands/remote.ts'
 import { type HubSource, tryParseHubAddress, tryParseHubSource } from '../hub/hub-source.ts'
-import { readDiskUse } from '../models/disk-use.ts'
+import { adviceOf, recommendedQuant } from '../hub/plan-table.ts'
+import { type DiskUse, readDiskUse } from '../models/disk-use.ts'
 import { readManifestBlob } from '../models/documents.ts'
 import { asRepo, canonicalRef, shortRef } from '../models/reference.ts'
 import { loadPath, madeView } from '../models/runtime-view.ts'
 import { unknownHere } from '../models/unknown-here.ts'
-import type { Session } from '../session.ts'
-import { BridgeRefusal, textOf } from './answer.ts'
+import { adoptFound, toolsHere } from './adoption.ts'
 import { openOnDesktop } from './desktop.ts'
-
-interface PageRequest {
-  readonly session: Session
-  readonly params: Readonly<Record<string, string>>
-  readonly query: URLSearchParams
-  readonly body: Readonly<Record<string, unknown>>
-  /** Aborts when the page no longer waits for what it reads. */
-  readonly signal?: AbortSignal | undefined
-}
-
-export type PageRoute = (request: PageRequest) => Promise<unknown>
+import { facts } from './facts.ts'
+import { readLog } from './log.ts'
+import type { PageRequest, PageRoute } from './page-route.ts'
 
 /** What the page needs besides the routes of the daemon; keys are method and path. */
 export const OWN_ROUTES: Readonly<Record<string, PageRoute>> = {
@@ -35,7 +30,18 @@ export const OWN_ROUTES: Readonly<Record<string, PageRoute>> = {
   'POST bridge/plan': async ({ session, body }) => {
     const source = tryParseHubSource(textOf(body.source))
     if (source === undefined) throw new BridgeRefusal(400, 'E_BAD_REQUEST', 'this is no repository of the hub')
-    return { ...(await planWithFit(session, source, 0)), source: hubSourceOf(source) }
+    const plan = await planWithFit(session, source, 0)
+    const { machine } = plan
+    const recommended = recommendedQuant(plan, machine)
+    return { ...plan, source: hubSourceOf(source), recommended, advice: adviceOf(plan, machine) }
+  },
+  'GET bridge/facts': facts,
+  'GET bridge/log': ({ session }) => readLog(session),
+  'GET bridge/tools': toolsHere,
+  'POST bridge/adopt': adoptFound,
+  'POST bridge/login': async ({ session, body }) => {
+    const mayReplace = async (): Promise<boolean> => body.replace === true
+    return (await storeToken(session, textOf(body.token).trim(), { check: true, mayReplace })).account
   },
   'POST bridge/source': async ({ body }) => sourceOf(textOf(body.text).trim()),
   'GET bridge/commands': commands,
@@ -49,16 +55,23 @@ export const OWN_ROUTES: Readonly<Record<string, PageRoute>> = {
   }
 }
 
-/** What the removal of a name frees, unless a tag, a view or a job keeps it. */
+/** What the removal of names frees, unless a tag, a view or a job keeps it; of several at least, as they may share bytes. */
 async function removal({ session, query }: PageRequest): Promise<unknown> {
-  const text = textOf(query.get('ref'))
-  const repo = asRepo(text)
-  const ref = repo ?? shortRef(await canonicalRef(session, text))
   const { models, repositories } = await readDiskUse(session)
-  const use = (repo === undefined ? models : repositories).find((each) => each.ref === ref)
-  if (use === undefined) throw unknownHere(ref, [], { isWanted: false })
-  const quants = models.flatMap((each) => (each.ref === ref || each.ref.startsWith(`${ref}:`) ? [each.ref] : []))
-  return { ref, quants, freeableBytes: use.aloneBytes, sharedBytes: use.sharedBytes }
+  const uses: DiskUse[] = []
+  for (const text of query.getAll('ref').map(textOf)) {
+    const repo = asRepo(text)
+    const ref = repo ?? shortRef(await canonicalRef(session, text))
+    const use = (repo === undefined ? models : repositories).find((each) => each.ref === ref)
+    if (use === undefined) throw unknownHere(ref, [], { isWanted: false })
+    uses.push(use)
+  }
+  const isOf = (ref: string): boolean => uses.some((use) => ref === use.ref || ref.startsWith(`${use.ref}:`))
+  return {
+    quants: models.flatMap(({ ref }) => (isOf(ref) ? [ref] : [])),
+    freeableBytes: uses.reduce((sum, { aloneBytes }) => sum + aloneBytes, 0),
+    sharedBytes: uses.reduce((sum, { sharedBytes }) => sum + sharedBytes, 0)
+  }
 }
 
 const hubSourceOf = ({ repo, revision, quant, file }: HubSource) => ({
@@ -91,14 +104,26 @@ function sharedModel(magnet: string, command: string): object {
   }
 }
 
+/** What nobody looks for on a hub: a path of this machine, perhaps of another system, or a file. */
+const LIKE_A_PATH = /^(?:\.{1,2}\/|~|[a-z]:[\\/])|^[^:]*\.(?:gguf|safetensors)$/i
+
+/** The nearest folder above a path that does not exist. */
+async function folderAbove(path: string): Promise<string | undefined> {
+  for (let folder = dirname(path); folder.startsWith('/'); folder = dirname(folder))
+    if ((await stat(folder).catch(() => undefined))?.isDirectory() === true) return folder
+  return undefined
+}
+
 /** Recognizes a text that somebody pastes. */
 async function sourceOf(text: string): Promise<unknown> {
   const magnet = /magnet:\?[^\s'"]+/.exec(text)?.[0]
   if (magnet !== undefined) return { kind: 'bt', ...sharedModel(magnet, text) }
-  const path = text.startsWith('~/') ? `${homedir()}${text.slice(1)}` : text
-  if (path.startsWith('/')) {
-    const facts = await stat(path).catch(() => undefined)
-    return facts === undefined ? { kind: 'unknown' } : { kind: 'local', path, isFolder: facts.isDirectory() }
+  const path = text.replace(/^file:\/\//, '').replace(/^~(?=\/)/, homedir())
+  if (path.startsWith('/') || LIKE_A_PATH.test(path)) {
+    const facts = path.startsWith('/') ? await stat(path).catch(() => undefined) : undefined
+    return facts === undefined
+      ? { kind: 'absent', path, above: await folderAbove(path) }
+      : { kind: 'local', path, isFolder: facts.isDirectory() }
   }
   const image = tryParseHubAddress(text) === undefined ? IMAGE.exec(text)?.[1] : undefined
   if (image !== undefined) return { kind: 'oci', image }

@@ -1,8 +1,9 @@
 import { type Method, PATHS, type RouteId } from '@svc/client/protocol'
+import { BridgeRefusal, textOf } from '@svc/internal-bridge'
 import { removeOne } from '../commands/remove.ts'
 import { canonicalRef } from '../models/reference.ts'
-import { BridgeRefusal, textOf } from './answer.ts'
-import { OWN_ROUTES, type PageRoute } from './own-routes.ts'
+import { OWN_ROUTES } from './own-routes.ts'
+import type { PageRoute } from './page-route.ts'
 
 type ImportMethod = 'importLocal' | 'importHf' | 'importBt' | 'importOci'
 

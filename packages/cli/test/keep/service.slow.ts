@@ -133,7 +133,7 @@ describe('systemd', () => {
     expect(await svc('service', 'remove', '--manager', 'systemd')).toMatchObject({ code: 0 })
     expect(asked()).toEqual(
       expect.arrayContaining([
-        '--user disable --now svc-outdated.timer',
+        '--user disable --now svc-outdated.timer svc-ui.service',
         '--user disable --now svcd.socket svcd.service'
       ])
     )

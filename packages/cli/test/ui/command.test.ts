@@ -152,3 +152,37 @@ it('opens nothing with --no-open, without a desktop, or over ssh, where it expla
   }
   expect(existsSync(said)).toBe(false)
 })
+
+it('keeps its address with --stay, lets in who was let in before, and tells svc ui of itself', async () => {
+  const home = scratch()
+  const env = { HOME: home }
+  const first = await ui(['--no-open', '--stay'], { env })
+  const { headers, body } = json({ token: first.link.hash.slice(1) })
+  const { origin } = first.link
+  const sent = { method: 'POST', headers: { ...headers, origin }, body: body! }
+  const entered = await ask(origin, '/session', sent)
+  const cookie = entered.headers['set-cookie']![0]!
+  expect(cookie).toMatch(/; Max-Age=\d{7,}$/)
+  const { path } = JSON.parse(entered.body)
+  expect(await first.stop()).toBe(0)
+
+  const second = await ui(['--no-open', '--stay'], { env })
+  expect(second.link.origin).toBe(origin)
+  const page = (given: Record<string, string>) => ask(origin, path, { headers: given })
+  expect((await page({ cookie: cookie.split(';')[0]! })).status).toBe(200)
+  expect((await page({})).status).toBe(403)
+  // another one lets one more browser in, once
+  const more = await ui(['--no-open'], { env })
+  expect(more.link.origin).toBe(origin)
+  expect([
+    await redeem(new URL(`${origin}/#${'A'.repeat(43)}`)),
+    await redeem(more.link),
+    await redeem(more.link)
+  ]).toEqual([403, 200, 403])
+  const kept = join(home, '.local/state/svc/ui/page.json')
+  expect([statSync(kept).mode & 0o777, statSync(dirname(kept)).mode & 0o777]).toEqual([0o600, 0o700])
+  expect(readFileSync(kept, 'utf8')).not.toContain(cookie.slice(7, 40))
+  await second.stop()
+  // nobody is there: a page of its own, and no token for whoever takes the port
+  expect((await ui(['--no-open'], { env })).link.origin).not.toBe(origin)
+})

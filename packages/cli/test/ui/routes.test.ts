@@ -64,7 +64,7 @@ describe('routes of the daemon', () => {
     expect(readFileSync(path)).toEqual(readFileSync(file))
     const told = await of(page, 'GET bridge/removal?ref=acme/other')
     const removed = await of(page, 'DELETE v1/models/acme/other')
-    expect(told).toMatchObject({ ref: 'acme/other', quants: ['acme/other:q8_0'], sharedBytes: 0 })
+    expect(told).toMatchObject({ quants: ['acme/other:q8_0'], sharedBytes: 0 })
     // but for the list of its quants
     expect(removed.freeableBytes - told.freeableBytes).toBeLessThan(1024)
     expect(told.freeableBytes).toBeGreaterThan(1_000_000)
@@ -250,7 +250,9 @@ describe('routes of the bridge', () => {
         }
       ],
       [daemon.folder, { kind: 'local', path: daemon.folder, isFolder: true }],
-      [`${daemon.folder}/absent`, { kind: 'unknown' }],
+      [`${daemon.folder}/absent`, { kind: 'absent', path: `${daemon.folder}/absent`, above: daemon.folder }],
+      ['models/absent-q8_0.gguf', { kind: 'absent', path: 'models/absent-q8_0.gguf' }],
+      [`file://${daemon.folder}`, { kind: 'local', path: daemon.folder, isFolder: true }],
       ['registry.example/team/model:q4_k_m', { kind: 'oci', image: 'registry.example/team/model:q4_k_m' }],
       ['localhost:5000/m:1', { kind: 'oci', image: 'localhost:5000/m:1' }],
       [`oci://ghcr.io/a/b@${pin}`, { kind: 'oci', image: `ghcr.io/a/b@${pin}` }],

@@ -6,12 +6,13 @@ import {
 } from 'node:http'
 import { connect } from 'node:net'
 import { Readable } from 'node:stream'
+import type { Bridge, BridgeOptions } from '@svc/internal-bridge'
 import type { Clock } from '@svc/internal-clock'
 import { until } from '@svc/testkit/until'
 import type { VirtualClock } from '@svc/testkit/virtual-clock'
 import { onTestFinished } from 'vitest'
 import { openSession, type Session } from '../../src/session.ts'
-import { Bridge, type BridgeOptions } from '../../src/ui/bridge.ts'
+import { startBridge } from '../../src/ui/page-bridge.ts'
 import { Captured } from '../support.ts'
 
 export interface Answer {
@@ -82,9 +83,13 @@ export const json = (body: unknown): Pick<Asked, 'body'> & { readonly headers: O
 
 export async function openBridge(
   socketPath: string,
-  more: Partial<BridgeOptions> & { readonly env?: Record<string, string>; readonly clock?: Clock } = {}
+  more: Partial<BridgeOptions> & {
+    readonly env?: Record<string, string>
+    readonly clock?: Clock
+    readonly version?: string
+  } = {}
 ): Promise<OpenBridge> {
-  const { env = {}, clock, ...options } = more
+  const { env = {}, clock, version = '1.2.3', ...options } = more
   const output = new Captured('utf8')
   const terminal = {
     stdin: Readable.from([]),
@@ -94,9 +99,9 @@ export async function openBridge(
     env,
     ...(clock && { clock })
   }
-  const session = openSession({ socket: socketPath }, '1.2.3', terminal, new AbortController().signal)
+  const session = openSession({ socket: socketPath }, version, terminal, new AbortController().signal)
   // as on a system that knows no names below `localhost`
-  const bridge = await Bridge.start(session, { files: PAGE, resolve: async () => [], ...options })
+  const bridge = await startBridge(session, { files: PAGE, resolve: async () => [], ...options })
   onTestFinished(async () => {
     await bridge.close()
     session.client.close()

@@ -78,5 +78,5 @@ test('names are resolved in one place', () => {
     /'(?:node:)?dns(?:\/promises)?'/.test(readFileSync(join(packages, path), 'utf8'))
   )
   // the page asks whether this machine knows *.localhost, and listens there: it dials nothing
-  expect(resolving).toEqual(['cli/src/ui/page-host.ts', 'internal/net/src/dial-guard.ts'])
+  expect(resolving).toEqual(['internal/bridge/src/page-host.ts', 'internal/net/src/dial-guard.ts'])
 })

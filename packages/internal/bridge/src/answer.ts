@@ -1,8 +1,4 @@
 import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http'
-import { ClientError } from '@svc/client'
-import { CliError } from '../errors.ts'
-import type { Exit } from '../exit-codes.ts'
-import { reportOf } from '../report.ts'
 
 const POLICY = [
   "default-src 'none'",
@@ -70,28 +66,27 @@ export function startEvents(response: ServerResponse): void {
   response.writeHead(200, { ...HARDENING, 'Content-Type': 'text/event-stream; charset=utf-8' })
 }
 
-/** Sends an error in the envelope of the daemon, with the advice of the command line. */
-export function sendError(response: ServerResponse, error: unknown): void {
+/** What a page is told of an error. */
+export interface ToldError {
+  readonly status: number
+  readonly code: string
+  readonly message: string
+  readonly candidates?: readonly string[] | undefined
+  readonly hint?: string | undefined
+}
+
+/** Sends an error in the envelope of the daemon. */
+export function sendError(response: ServerResponse, error: unknown, explain: (error: unknown) => ToldError): void {
   if (response.headersSent) return void response.destroy()
-  if (error instanceof BridgeRefusal) {
-    const { status, code, message } = error
-    return sendJson(response, status, { error: { code, message } })
-  }
-  const { exit, code, message, candidates, hint } = reportOf(error)
+  const {
+    status,
+    code,
+    message,
+    candidates = [],
+    hint
+  } = error instanceof BridgeRefusal ? (error as ToldError) : explain(error)
   const said = { code, message, ...(candidates.length > 0 && { candidates }), ...(hint !== undefined && { hint }) }
-  sendJson(response, statusOf(error, exit), { error: said })
-}
-
-const CLIENT_STATUS: Readonly<Record<string, number>> = {
-  E_UNREACHABLE: 503,
-  E_UNSAFE_SOCKET: 503,
-  E_NO_ANSWER: 504,
-  E_BAD_RESPONSE: 502
-}
-
-function statusOf(error: unknown, exit: Exit): number {
-  if (error instanceof ClientError) return CLIENT_STATUS[error.code] ?? error.status ?? 502
-  return exit === 'usage' ? 400 : exit === 'notFound' ? 404 : error instanceof CliError ? 502 : 500
+  sendJson(response, status, { error: said })
 }
 
 const MAX_BODY_BYTES = 1024 * 1024

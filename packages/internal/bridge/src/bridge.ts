@@ -1,16 +1,15 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Duplex } from 'node:stream'
+import type { Client } from '@svc/client'
+import type { Clock } from '@svc/internal-clock'
 import { errnoOf } from '@svc/internal-errors'
-import type { Session } from '../session.ts'
-import { BridgeRefusal, forbidden, readBody, send, sendError, sendJson, startEvents } from './answer.ts'
-import { BridgeAccess } from './bridge-access.ts'
-import { isBrowserHere } from './desktop.ts'
+import { type AccessKeeper, BridgeAccess } from './access.ts'
+import { BridgeRefusal, forbidden, readBody, send, sendError, sendJson, startEvents, type ToldError } from './answer.ts'
 import { closed, listenOnAll } from './listening.ts'
 import { LiveFeed } from './live-feed.ts'
 import { type PageHost, pageHosts, type Resolve, SHARED_HOST } from './page-host.ts'
 import { Places } from './places.ts'
-import { findRoute } from './routes.ts'
 
 /**
  * The page without a session: a refusal, whose script redeems the token behind `#`. A fragment is in no
@@ -25,12 +24,12 @@ const ENTRY = `<!doctype html>
 <link rel="icon" href="data:,">
 <script type="module" src="/enter.js"></script>
 <h1>svc</h1>
-<p role="status">This page opens with the link that “svc ui” prints. Each link works once; press Enter there for a new one.</p>
+<p role="status">This page opens with a link that “svc ui” prints, once. Run “svc ui” again, or press Enter where it runs, and open the new link.</p>
 </html>
 `
 
 const ENTRY_SCRIPT = `const token = location.hash.slice(1)
-if (token !== '') {
+if (token !== '' && location.pathname === '/') {
   history.replaceState(null, '', '/')
   const headers = { 'content-type': 'application/json' }
   const answer = await fetch('/session', { method: 'POST', headers, body: JSON.stringify({ token }) })
@@ -55,7 +54,28 @@ export interface BridgeOptions {
   /** 0: any that is free. */
   readonly port?: number | undefined
   /** Finds the addresses of a name. Default: as the system does. */
-  readonly resolve?: Resolve
+  readonly resolve?: Resolve | undefined
+  /** Keeps the address and who was let in for the next run. Default: each run has its own. */
+  readonly keeper?: AccessKeeper | undefined
+}
+
+/** A request of the page. */
+export interface BridgeRequest {
+  readonly query: URLSearchParams
+  readonly body: Readonly<Record<string, unknown>>
+  /** Aborts when the page no longer waits for what it reads. */
+  readonly signal: AbortSignal | undefined
+}
+
+/** What a bridge leads to. */
+export interface BridgeBehind {
+  readonly client: Client
+  readonly clock: Clock
+  /** Whether the browser runs on this system. */
+  readonly isBrowserHere: boolean
+  /** Finds what answers a path below the page's own, with a value for JSON. @throws BridgeRefusal */
+  find(method: string, path: string): (asked: BridgeRequest) => Promise<unknown>
+  explain(error: unknown): ToldError
 }
 
 /** What another program that had this origin left in the browser. */
@@ -64,7 +84,7 @@ const FORGET = { 'Clear-Site-Data': '"cache", "storage"' }
 /** Serves a page on this machine to the browser of one person, and passes its requests to the daemon. */
 export class Bridge {
   #servers: readonly Server[] = []
-  readonly #session: Session
+  readonly #behind: BridgeBehind
   readonly #options: BridgeOptions
   readonly #feed: LiveFeed
   readonly #strangers = new Places(MAX_STRANGERS)
@@ -72,17 +92,17 @@ export class Bridge {
   #origin = ''
   #access = new BridgeAccess('')
 
-  private constructor(session: Session, options: BridgeOptions) {
-    // remarks are for a terminal
-    this.#session = { ...session, note: () => undefined }
+  private constructor(behind: BridgeBehind, options: BridgeOptions) {
+    this.#behind = behind
     this.#options = options
-    this.#feed = new LiveFeed(session)
+    this.#feed = new LiveFeed(behind.client, behind.clock)
   }
 
   /** @throws the error of `listen`, e.g. EADDRINUSE */
-  static async start(session: Session, options: BridgeOptions): Promise<Bridge> {
-    const bridge = new Bridge(session, options)
-    const hosts = await pageHosts(isBrowserHere(session.terminal.env), session.clock, options.resolve)
+  static async start(behind: BridgeBehind, options: BridgeOptions): Promise<Bridge> {
+    const bridge = new Bridge(behind, options)
+    const { resolve, keeper } = options
+    const hosts = await pageHosts(behind.isBrowserHere, behind.clock, { resolve, kept: keeper?.kept?.name })
     for (const [i, host] of hosts.entries()) {
       try {
         await bridge.#listen(host)
@@ -118,7 +138,7 @@ export class Bridge {
     this.#servers = await listenOnAll(() => this.#server(), addresses, port)
     // without the port where browsers leave it out
     this.#origin = new URL(`http://${name}:${this.port}`).origin
-    this.#access = new BridgeAccess(new URL(this.#origin).host)
+    this.#access = new BridgeAccess(new URL(this.#origin).host, this.#options.keeper)
   }
 
   #server(): Server {
@@ -145,7 +165,7 @@ export class Bridge {
     try {
       await this.#dispatch(request, response)
     } catch (error) {
-      if (!response.destroyed) sendError(response, error)
+      if (!response.destroyed) sendError(response, error, this.#behind.explain)
     }
   }
 
@@ -163,9 +183,17 @@ export class Bridge {
     // the only answer of a connection without a session
     response.shouldKeepAlive = false
     if (isForeign) throw forbidden()
-    switch (`${method} ${path}`) {
+    // a tab of an earlier run, or whose session is over
+    const isTab = method === 'GET' && request.headers['sec-fetch-dest'] === 'document'
+    switch (`${method} ${isTab ? '/' : path}`) {
       case 'GET /':
-        return send(response, 403, 'text/html; charset=utf-8', ENTRY, this.isShared ? FORGET : {})
+        return send(
+          response,
+          403,
+          'text/html; charset=utf-8',
+          ENTRY,
+          this.isShared || this.#options.keeper !== undefined ? FORGET : {}
+        )
       case 'GET /enter.js':
         return send(response, 200, 'text/javascript; charset=utf-8', ENTRY_SCRIPT)
       case 'POST /session':
@@ -200,13 +228,13 @@ export class Bridge {
 
   async #pass(request: IncomingMessage, response: ServerResponse, name: string, query: URLSearchParams): Promise<void> {
     const { method = '' } = request
-    const { route, params } = findRoute(method, name)
+    const answerOf = this.#behind.find(method, name)
     const body = method === 'POST' || method === 'PUT' ? await readBody(request) : {}
     const gone = new AbortController()
     response.on('close', () => gone.abort(new BridgeRefusal(499, 'E_ABORTED', 'the page has gone')))
     // a request that changes something continues without its page
     const signal = method === 'GET' ? gone.signal : undefined
-    const answer = await route({ session: this.#session, params, query, body, signal })
+    const answer = await answerOf({ query, body, signal })
     if (method !== 'GET') this.#feed.lookSoon()
     if (!response.destroyed) sendJson(response, 200, answer)
   }

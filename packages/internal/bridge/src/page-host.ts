@@ -19,14 +19,15 @@ export const SHARED_HOST: PageHost = { name: '127.0.0.1', addresses: ['127.0.0.1
 /**
  * Hosts for a page, the best first. A browser keeps what an origin left in it: workers, caches. So the page gets an
  * origin that has never been: a name below `localhost`, or where the system does not resolve it, an address of
- * 127.0.0.0/8, which not every system has. Browsers for the desktop resolve the name themselves, so it serves
+ * 127.0.0.0/8, which not every system has; `kept` is that of an earlier run. Browsers for the desktop resolve the name themselves, so it serves
  * the browser of another machine.
  */
 export async function pageHosts(
   isBrowserHere: boolean,
   clock: Clock,
-  resolve: Resolve = resolveHere
+  { resolve = resolveHere, kept }: { readonly resolve?: Resolve | undefined; readonly kept?: string | undefined } = {}
 ): Promise<readonly PageHost[]> {
+  if (kept !== undefined) return [{ name: kept, addresses: kept.endsWith('.localhost') ? LOOPBACK : [kept] }]
   const name = `${randomBytes(16).toString('hex')}.localhost`
   const named: PageHost = { name, addresses: LOOPBACK }
   if (!isBrowserHere) return [named]

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { ServerResponse } from 'node:http'
-import { isTerminal, type Job, type Status } from '@svc/client'
-import type { Session } from '../session.ts'
+import { type Client, isTerminal, type Job, type Status } from '@svc/client'
+import type { Clock } from '@svc/internal-clock'
 
 const MAX_STREAMS = 16
 /** What a page may leave unread; a page that reads nothing is disconnected, and comes back by itself. */
@@ -39,7 +39,8 @@ class PeriodicLook {
 
 /** Tells open pages what changes at the daemon, as server-sent events; asks it nothing while no page is open. */
 export class LiveFeed {
-  readonly #session: Session
+  readonly #client: Client
+  readonly #clock: Clock
   readonly #streams = new Set<ServerResponse>()
   readonly #closing = new AbortController()
   readonly #turns = {
@@ -52,12 +53,14 @@ export class LiveFeed {
   #daemon: string | undefined
   #status: string | undefined
   #inventory: string | undefined
-  #jobs = new Map<string, string>()
+  /** Undefined until they were told. */
+  #jobs: ReadonlyMap<string, string> | undefined
   /** Which run of the daemon answers; undefined while none does. */
   #run: string | undefined
 
-  constructor(session: Session) {
-    this.#session = session
+  constructor(client: Client, clock: Clock) {
+    this.#client = client
+    this.#clock = clock
   }
 
   get hasRoom(): boolean {
@@ -71,7 +74,7 @@ export class LiveFeed {
     this.#streams.add(response)
     if (this.#isLooking) {
       for (const event of [this.#daemon, this.#status]) if (event !== undefined) response.write(event)
-      if (this.#run !== undefined) response.write(jobsEvent([...this.#jobs.values()], []))
+      if (this.#jobs !== undefined) response.write(jobsEvent([...this.#jobs.values()], []))
     } else void this.#lookOn()
   }
 
@@ -87,7 +90,6 @@ export class LiveFeed {
   }
 
   async #lookOn(): Promise<void> {
-    const { clock } = this.#session
     const { signal } = this.#closing
     this.#isLooking = true
     this.#forget()
@@ -97,33 +99,31 @@ export class LiveFeed {
       } catch (error) {
         if (!signal.aborted) this.#away(error)
       }
-      await clock.sleep(LOOK_MS, signal).catch(() => undefined)
+      await this.#clock.sleep(LOOK_MS, signal).catch(() => undefined)
     }
     this.#isLooking = false
   }
 
   async #look(): Promise<void> {
-    const { client } = this.#session
     const call = { signal: AbortSignal.any([this.#closing.signal, AbortSignal.timeout(LATE_MS)]) }
     // first: pages that hear that the daemon is up read the inventory, and hear of changes after this one
     await this.#inTurn('inventory', async () => {
       const inventory = createHash('sha256')
-        .update(JSON.stringify(await client.models(call)))
+        .update(JSON.stringify(await this.#client.models(call)))
         .digest('hex')
       if (this.#inventory !== undefined && this.#inventory !== inventory) this.#tell(event('models', '{}'))
       this.#inventory = inventory
     })
-    await this.#inTurn('status', async () => this.#tellStatus(await client.status(call)))
-    if (this.#tellJobs(await client.jobs(call))) this.#turns.inventory.soon()
+    await this.#inTurn('status', async () => this.#tellStatus(await this.#client.status(call)))
+    if (this.#tellJobs(await this.#client.jobs(call))) this.#turns.inventory.soon()
     await this.#inTurn('keepAlive', () => this.#tell(':\n\n'))
   }
 
   async #inTurn(name: 'status' | 'inventory' | 'keepAlive', work: () => Promise<void> | void): Promise<void> {
-    const { clock } = this.#session
-    const begun = clock.monotonic()
+    const begun = this.#clock.monotonic()
     if (!this.#turns[name].isDue(begun)) return
     await work()
-    this.#turns[name].done(begun, clock.monotonic())
+    this.#turns[name].done(begun, this.#clock.monotonic())
   }
 
   #tellStatus(status: Status): void {
@@ -145,13 +145,15 @@ export class LiveFeed {
   /** @returns whether a job has ended that may have changed the inventory */
   #tellJobs(jobs: readonly Job[]): boolean {
     const before = this.#jobs
-    this.#jobs = new Map(jobs.map((job) => [job.id, JSON.stringify(job)]))
-    const changed = jobs.filter(({ id }) => before.get(id) !== this.#jobs.get(id))
-    const gone = [...before.keys()].filter((id) => !this.#jobs.has(id))
-    if (changed.length + gone.length > 0)
+    const now = new Map(jobs.map((job) => [job.id, JSON.stringify(job)]))
+    const changed = jobs.filter(({ id }) => before?.get(id) !== now.get(id))
+    const gone = [...(before?.keys() ?? [])].filter((id) => !now.has(id))
+    this.#jobs = now
+    // the first list is sent even if it is empty: pages may have jobs of an earlier daemon
+    if (before === undefined || changed.length + gone.length > 0)
       this.#tell(
         jobsEvent(
-          changed.map(({ id }) => this.#jobs.get(id)!),
+          changed.map(({ id }) => now.get(id)!),
           gone
         )
       )
@@ -171,7 +173,7 @@ export class LiveFeed {
   #forget(): void {
     this.#run = undefined
     this.#status = undefined
-    this.#jobs = new Map()
+    this.#jobs = undefined
   }
 
   #tell(text: string): void {

@@ -5,9 +5,30 @@ const SECRET_BYTES = 32
 /** Browsers that hold a session; another one ends the oldest session. */
 const MAX_SESSIONS = 8
 const COOKIE = 'svc_ui'
+/** How long a browser keeps the session of an address that stays. */
+const SESSION_SECONDS = 180 * 86_400
 
-const secret = (): string => randomBytes(SECRET_BYTES).toString('base64url')
-const hashed = (text: string): Buffer => createHash('sha256').update(text).digest()
+/** A token or session that nobody can guess. */
+export const secret = (): string => randomBytes(SECRET_BYTES).toString('base64url')
+export const hashed = (text: string): Buffer => createHash('sha256').update(text).digest()
+
+/** What a bridge keeps for its next run, so that browsers that were let in stay in. */
+export interface KeptAccess {
+  /** The host of its address. */
+  readonly name: string
+  readonly port: number
+  readonly path: string
+  /** SHA-256 of each session, in hex. */
+  readonly sessions: readonly string[]
+}
+
+/** Where a bridge keeps that. */
+export interface AccessKeeper {
+  readonly kept: KeptAccess | undefined
+  keep(access: KeptAccess): void
+  /** Whether another program of the same user made this token; once. `hash` is its SHA-256 in hex. */
+  redeem(hash: string): boolean
+}
 
 /** Who may use a bridge: whoever had its link first, from pages of the bridge itself. */
 export class BridgeAccess {
@@ -15,14 +36,19 @@ export class BridgeAccess {
    * The path of the page and of its cookie. Cookies ignore ports: browsers send them to any server on this address, that
    * of another user as well, but only below this path, which nobody can guess.
    */
-  readonly path = `/${randomBytes(16).toString('base64url')}/`
+  readonly path: string
   readonly #host: string
+  readonly #keeper: AccessKeeper | undefined
   #link: Buffer | undefined
-  #sessions: readonly Buffer[] = []
+  #sessions: readonly Buffer[]
 
   /** `host` is the address and port that browsers must name. */
-  constructor(host: string) {
+  constructor(host: string, keeper?: AccessKeeper) {
     this.#host = host
+    this.#keeper = keeper
+    this.path = keeper?.kept?.path ?? `/${randomBytes(16).toString('base64url')}/`
+    this.#sessions = (keeper?.kept?.sessions ?? []).map((hex) => Buffer.from(hex, 'hex'))
+    this.#keep()
   }
 
   /** A token that can be redeemed once. Earlier ones no longer can. */
@@ -34,11 +60,25 @@ export class BridgeAccess {
 
   /** The `Set-Cookie` of a new session; undefined unless the token is the last one, and unused. */
   redeem(token: string): string | undefined {
-    if (this.#link === undefined || !timingSafeEqual(hashed(token), this.#link)) return undefined
-    this.#link = undefined
+    const hash = hashed(token)
+    if (this.#link !== undefined && timingSafeEqual(hash, this.#link)) this.#link = undefined
+    else if (this.#keeper?.redeem(hash.toString('hex')) !== true) return undefined
     const session = secret()
     this.#sessions = [...this.#sessions, hashed(session)].slice(-MAX_SESSIONS)
-    return `${COOKIE}=${session}; Path=${this.path}; HttpOnly; SameSite=Strict`
+    this.#keep()
+    const lasts = this.#keeper === undefined ? '' : `; Max-Age=${SESSION_SECONDS}`
+    return `${COOKIE}=${session}; Path=${this.path}; HttpOnly; SameSite=Strict${lasts}`
+  }
+
+  #keep(): void {
+    if (this.#keeper === undefined) return
+    const { hostname: name, port } = new URL(`http://${this.#host}`)
+    this.#keeper.keep({
+      name,
+      port: Number(port || 80),
+      path: this.path,
+      sessions: this.#sessions.map((session) => session.toString('hex'))
+    })
   }
 
   hasSession({ headers }: IncomingMessage): boolean {

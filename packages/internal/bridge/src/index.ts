@@ -1,0 +1,3 @@
+export { type AccessKeeper, hashed, type KeptAccess, secret } from './access.ts'
+export { BridgeRefusal, type ToldError, textOf } from './answer.ts'
+export { Bridge, type BridgeBehind, type BridgeOptions, type BridgeRequest, type PageFile } from './bridge.ts'
