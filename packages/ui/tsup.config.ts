@@ -6,7 +6,7 @@ export default [
   // built at the same time: neither may take the other's files away.
   library({ index: 'src/index.ts' }, { clean: ['!page/**', '!THIRD-PARTY-LICENSES'] }),
   defineConfig({
-    entry: { app: 'src/app.tsx' },
+    entry: { app: 'src/app.tsx', page: 'src/styles/page.css' },
     outDir: 'dist/page',
     publicDir: 'src/static',
     format: 'esm',

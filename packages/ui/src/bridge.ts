@@ -46,7 +46,12 @@ export interface DoctorFinding {
   readonly advice?: string
 }
 
+/** A plan, with what of it fits this machine. */
 export interface JudgedPlan extends ImportPlan {
+  /** The quant to choose without another reason. */
+  readonly recommended?: string
+  /** What is recommended and why, or why nothing is. */
+  readonly advice?: string
   readonly fits: readonly {
     readonly quant: string
     readonly needBytes: number
@@ -60,12 +65,51 @@ export type Meaning =
   | { readonly kind: 'hf'; readonly repo: string; readonly quants?: readonly string[] }
   | ({ readonly kind: 'bt'; readonly magnet: string } & Partial<ImportBtBody>)
   | { readonly kind: 'local'; readonly path: string }
+  /** A path of this machine where nothing is; `above` is the nearest folder that is there. */
+  | { readonly kind: 'absent'; readonly path: string; readonly above?: string }
   | { readonly kind: 'oci'; readonly image: string }
   | { readonly kind: 'unknown' }
 
 export interface RuntimeCommand {
   readonly runtime: string
   readonly command: string
+}
+
+/** What a model is; what its files do not say is undefined. */
+export interface ModelContents {
+  readonly family?: string
+  readonly parameters?: number
+  readonly contextTokens?: number
+  readonly template?: string
+  readonly license?: string
+  readonly files: readonly {
+    readonly name: string
+    readonly kind: string
+    readonly role?: string
+    readonly sizeBytes: number
+  }[]
+  /** The README beside the model, in Markdown. */
+  readonly card?: string
+}
+
+/** A model of another tool on this disk. */
+export interface ModelElsewhere {
+  readonly tool: string
+  readonly source: string
+  /** The name that it would have here. */
+  readonly as: string
+  readonly quants: readonly string[]
+  readonly sizeBytes: number
+  readonly hereBytes: number
+  readonly takesBytes: number
+  readonly sharesBlocks: boolean
+}
+
+/** Whose token a hub says it is. */
+export interface TokenAccount {
+  readonly name?: string
+  /** Of the daemon's environment, which it uses instead. */
+  readonly variable?: string
 }
 
 interface Removal {
@@ -80,7 +124,9 @@ type Fetch = (path: string, init: RequestInit) => Promise<Response>
 const callWith =
   (fetch: Fetch): CallBridge =>
   async <T>(method: string, path: string, body?: object) => {
-    const init = body && { headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) }
+    // what changes something always has a body: the bridge takes no request that a foreign form could send
+    const sent = body ?? (method === 'POST' || method === 'PUT' ? {} : undefined)
+    const init = sent && { headers: { 'content-type': 'application/json' }, body: JSON.stringify(sent) }
     const response = await fetch(path, { method, ...init }).catch((cause: unknown) => {
       throw new BridgeError('E_ENDED', String(cause))
     })
@@ -90,7 +136,7 @@ const callWith =
     throw new BridgeError(code, message, hint)
   }
 
-const query = (ref: string): string => `ref=${encodeURIComponent(ref)}`
+const query = (...refs: readonly string[]): string => refs.map((ref) => `ref=${encodeURIComponent(ref)}`).join('&')
 const pathOf = (ref: string): string => ref.split(/[/:]/).map(encodeURIComponent).join('/')
 
 /** What the page asks of the bridge: routes of the management API, and a few of its own. */
@@ -122,7 +168,14 @@ export function openBridge(fetch: Fetch) {
     importOci: (body: ImportOciBody) => call<Job>('POST', 'v1/import/oci', body),
     remove: (ref: string) => call<RemovedModel>('DELETE', `v1/models/${pathOf(ref)}`),
     disk: () => call<Disk>('GET', 'bridge/disk'),
-    removal: (ref: string) => call<Removal>('GET', `bridge/removal?${query(ref)}`),
+    removal: (refs: readonly string[]) => call<Removal>('GET', `bridge/removal?${query(...refs)}`),
+    facts: (ref: string) => call<ModelContents>('GET', `bridge/facts?${query(ref)}`),
+    log: () => call<{ readonly place?: string; readonly lines: readonly string[] }>('GET', 'bridge/log'),
+    tools: () =>
+      call<{ readonly models: readonly ModelElsewhere[]; readonly warnings: readonly string[] }>('GET', 'bridge/tools'),
+    adopt: (model: { readonly tool: string; readonly source: string; readonly private: boolean }) =>
+      call<Job>('POST', 'bridge/adopt', model),
+    login: (token: string, replace: boolean) => call<TokenAccount>('POST', 'bridge/login', { token, replace }),
     doctor: () => call<{ readonly findings: readonly DoctorFinding[] }>('GET', 'bridge/doctor'),
     plan: (source: string) => call<JudgedPlan>('POST', 'bridge/plan', { source }),
     meaning: (text: string) => call<Meaning>('POST', 'bridge/source', { text }),

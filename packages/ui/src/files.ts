@@ -5,6 +5,6 @@ export const DIRECTORY: URL = new URL('.', new URL('../dist/page/app.js', import
 export const FILES: Readonly<Record<string, string>> = {
   'index.html': 'text/html; charset=utf-8',
   'app.js': 'text/javascript; charset=utf-8',
-  'app.css': 'text/css; charset=utf-8',
+  'page.css': 'text/css; charset=utf-8',
   'icon.svg': 'image/svg+xml'
 }

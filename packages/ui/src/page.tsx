@@ -1,9 +1,9 @@
-import { signal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
 import { StoreProvider, useStore } from './context.ts'
 import { formatBytes, formatRate } from './format.ts'
 import { Line } from './parts/line.tsx'
 import { NoticeBar } from './parts/notice.tsx'
+import { followAddress, place, VIEW_NAMES, type ViewName } from './place.ts'
 import { isRunning, type Store } from './store.ts'
 import { TEXTS } from './texts.ts'
 import { GetView } from './views/get.tsx'
@@ -12,8 +12,6 @@ import { MachineView } from './views/machine.tsx'
 import { ModelsView } from './views/models.tsx'
 
 const VIEWS = { models: ModelsView, get: GetView, jobs: JobsView, machine: MachineView }
-type ViewName = keyof typeof VIEWS
-const NAMES = Object.keys(VIEWS) as ViewName[]
 
 /** Paths on a square of 20, with lines as thick as the text's. */
 const ICONS: Readonly<Record<ViewName, string>> = {
@@ -23,31 +21,21 @@ const ICONS: Readonly<Record<ViewName, string>> = {
   machine: 'M3 4h14v5H3zm0 7h14v5H3zm3-4.5h.1m-.1 7h.1'
 }
 
-const viewOf = (hash: string): ViewName => NAMES.find((name) => `#${name}` === hash) ?? 'models'
-
-const hash = signal('')
-
 export function Page({ store }: { readonly store: Store }) {
+  useEffect(followAddress, [])
+  const { view, model, repo, text } = place.value
+  const View = VIEWS[view]
   useEffect(() => {
-    const read = (): void => {
-      hash.value = location.hash
-    }
-    read()
-    addEventListener('hashchange', read)
-    return () => removeEventListener('hashchange', read)
-  }, [])
-  const name = viewOf(hash.value)
-  const View = VIEWS[name]
-  useEffect(() => {
-    document.title = `${TEXTS.views[name]} · ${TEXTS.title}`
-  }, [name])
+    const words = [model ?? repo ?? text, TEXTS.views[view], TEXTS.title]
+    document.title = words.filter((word) => word !== undefined).join(' · ')
+  }, [view, model, repo, text])
   return (
     <StoreProvider value={store}>
       <header class="top">
         <strong class="brand">{TEXTS.title}</strong>
         <nav aria-label={TEXTS.title}>
-          {NAMES.map((each) => (
-            <a key={each} href={`#${each}`} aria-current={each === name ? 'page' : undefined}>
+          {VIEW_NAMES.map((each) => (
+            <a key={each} href={`#${each}`} aria-current={each === view ? 'page' : undefined}>
               {/* without a name: the text beside it has one */}
               <svg class="icon" viewBox="0 0 20 20" aria-hidden="true">
                 <path d={ICONS[each]} />
@@ -61,8 +49,8 @@ export function Page({ store }: { readonly store: Store }) {
       </header>
       <LinkState />
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, so the keyboard must reach it */}
-      <main key={name} tabIndex={0}>
-        <h1>{TEXTS.views[name]}</h1>
+      <main key={view} class={view} tabIndex={0}>
+        <h1>{TEXTS.views[view]}</h1>
         <View />
       </main>
       <NoticeBar />
@@ -75,16 +63,17 @@ function JobCount() {
   return running === 0 ? null : <span class="badge">{running}</span>
 }
 
-/** The store and the swarm, beside every view. */
+/** The store and the network, beside every view. */
 function Glance() {
-  const { status, link, swarm: course } = useStore()
+  const { status, link, traffic } = useStore()
   if (status.value === undefined) return null
-  const { store, swarm, version } = status.value
+  const { store, version } = status.value
+  const { down, up } = traffic.value
   return (
     <section class="glance" aria-label={TEXTS.glance}>
-      <Line label={TEXTS.machine.overTime} series={[course.value.down, course.value.up]} />
+      <Line label={TEXTS.machine.overTime} series={[down, up]} />
       <p class="rates">
-        <span>↓ {formatRate(swarm.downBytesPerSecond)}</span> <span>↑ {formatRate(swarm.upBytesPerSecond)}</span>
+        <span>↓ {formatRate(down.at(-1) ?? 0)}</span> <span>↑ {formatRate(up.at(-1) ?? 0)}</span>
       </p>
       <p>{TEXTS.machine.diskBar(formatBytes(store.bytes), formatBytes(store.freeBytes ?? 0))}</p>
       <p class={`mark ${link.value === 'up' ? 'good' : 'warn'}`}>svcd {version}</p>

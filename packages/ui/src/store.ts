@@ -39,7 +39,8 @@ export interface Store {
   readonly status: Signal<Status | undefined>
   readonly jobs: Signal<readonly Job[]>
   readonly courses: Signal<ReadonlyMap<string, Course>>
-  readonly swarm: Signal<{ readonly down: Samples; readonly up: Samples }>
+  /** What goes over the network, of all sources. */
+  readonly traffic: Signal<{ readonly down: Samples; readonly up: Samples }>
   readonly inventory: Signal<Inventory | undefined>
   readonly rows: { readonly value: readonly ModelRow[] }
   readonly disk: Signal<Disk | undefined>
@@ -58,7 +59,7 @@ export function createStore(bridge: BridgeClient, events: Events): Store {
   const status = signal<Status | undefined>()
   const jobs = signal<readonly Job[]>([])
   const courses = signal<ReadonlyMap<string, Course>>(new Map())
-  const swarm = signal<{ readonly down: Samples; readonly up: Samples }>({ down: [], up: [] })
+  const traffic = signal<{ readonly down: Samples; readonly up: Samples }>({ down: [], up: [] })
   const inventory = signal<Inventory | undefined>()
   const disk = signal<Disk | undefined>()
   const notice = signal<Notice | undefined>()
@@ -104,21 +105,26 @@ export function createStore(bridge: BridgeClient, events: Events): Store {
     status.value = now
   })
   listen('look', () => {
-    const { downBytesPerSecond = 0, upBytesPerSecond = 0 } = status.value?.swarm ?? {}
-    swarm.value = { down: add(swarm.value.down, downBytesPerSecond), up: add(swarm.value.up, upBytesPerSecond) }
     courses.value = coursesOf(jobs.value, courses.value, nowMs())
+    const { down, up } = ratesOf(status.value, jobs.value, courses.value)
+    traffic.value = { down: add(traffic.value.down, down), up: add(traffic.value.up, up) }
   })
   listen<{ jobs: readonly Job[]; gone?: readonly string[] }>('jobs', ({ jobs: changed, gone = [] }) => {
     for (const job of endedSince(jobs.value, changed, isFollowing)) notice.value = endOf(job)
+    if (!isFollowing) {
+      const lost = jobs.value.find((job) => isRunning(job) && !changed.some(({ id }) => id === job.id))
+      if (lost !== undefined) notice.value = { text: TEXTS.jobs.lost(kindOf(lost), nameOf(lost)), isError: true }
+    }
+    // the first list of a daemon is whole: what an earlier one had is no more
+    jobs.value = mergeJobs(isFollowing ? jobs.value : [], changed, gone)
     isFollowing = true
-    jobs.value = mergeJobs(jobs.value, changed, gone)
   })
   listen('models', () => void load())
   events.onerror = () => {
     // perhaps only the connection was lost: a question tells.
     void attempt(bridge.models)
   }
-  return { bridge, link, status, jobs, courses, swarm, inventory, rows, disk, notice, attempt, measure }
+  return { bridge, link, status, jobs, courses, traffic, inventory, rows, disk, notice, attempt, measure }
 }
 
 /** The jobs that have ended since the last look, those that also began since then among them. */
@@ -140,7 +146,10 @@ export function mergeJobs(known: readonly Job[], changed: readonly Job[], gone: 
   return [...jobs.values()].sort((a, b) => (a.createdAt < b.createdAt ? 1 : -1))
 }
 
-/** A look at all jobs. Only swarm jobs report a rate, and a stalled job reports nothing new, so rates come from the bytes. */
+/** What a connection without data still reports for a while: rates are smoothed. */
+const IDLE_BYTES_PER_SECOND = 1024
+
+/** A look at all jobs. Those of the swarm report the rate of their connections; of others, rates come from the bytes. */
 export function coursesOf(
   jobs: readonly Job[],
   before: ReadonlyMap<string, Course>,
@@ -153,8 +162,10 @@ export function coursesOf(
       return [job.id, { rates: last?.rates ?? [], idleLooks: 0, bytesDone, seenMs: nowMs }]
     const came = Math.max(0, bytesDone - last.bytesDone)
     const seconds = Math.max(0.1, (nowMs - last.seenMs) / 1000)
-    const rate = came === 0 ? 0 : (job.rateBytesPerSecond ?? came / seconds)
-    const idleLooks = bytesDone === last.bytesDone ? last.idleLooks + 1 : 0
+    // a piece of a swarm counts when it is whole, which a slow peer takes long for
+    const isIdle = came === 0 && (job.rateBytesPerSecond ?? 0) < IDLE_BYTES_PER_SECOND
+    const rate = isIdle ? 0 : (job.rateBytesPerSecond ?? came / seconds)
+    const idleLooks = isIdle ? last.idleLooks + 1 : 0
     return [job.id, { rates: add(last.rates, rate), idleLooks, bytesDone, seenMs: nowMs }]
   })
   return new Map(seen)
@@ -170,7 +181,27 @@ export function rateOf(job: Job, course: Course | undefined): number {
   return isStalled(job, course) ? 0 : (job.rateBytesPerSecond ?? mean)
 }
 
-/** Looks, two seconds apart: a slow peer may take that long for one piece. */
+/** Jobs whose bytes come over the network, but not from peers, which the daemon counts by itself. */
+const isFetchedElsewhere = ({ kind, state, peers }: Job): boolean =>
+  state === 'fetching' &&
+  (kind === 'import-catalog' || (peers === undefined && (kind === 'ensure' || FROM_SERVERS.includes(kind))))
+const FROM_SERVERS: readonly Job['kind'][] = ['companions', 'import-hf', 'import-oci']
+
+/** What this machine receives and sends now, in bytes per second. */
+export function ratesOf(
+  status: Status | undefined,
+  jobs: readonly Job[],
+  courses: ReadonlyMap<string, Course>
+): { readonly down: number; readonly up: number } {
+  const { downBytesPerSecond = 0, upBytesPerSecond = 0 } = status?.swarm ?? {}
+  const elsewhere = jobs.filter(isFetchedElsewhere).map((job) => rateOf(job, courses.get(job.id)))
+  return {
+    down: elsewhere.reduce((sum, rate) => sum + rate, downBytesPerSecond),
+    up: upBytesPerSecond + (status?.catalog?.upBytesPerSecond ?? 0)
+  }
+}
+
+/** Looks, two seconds apart. */
 const STALLED_LOOKS = 8
 
 /** Whether bytes should arrive, and do not. */
@@ -181,6 +212,13 @@ export const isStalled = (job: Job, course: Course | undefined): boolean =>
 export const isRunning = ({ state, dryRun }: Job): boolean =>
   dryRun !== true && (state === 'waiting' || state === 'fetching')
 
+/** Whether it brings bytes here, and goes on from them when it is asked again. */
+export const isDownload = ({ kind }: Job): boolean => kind === 'ensure' || kind.startsWith('import-')
+
+/** Somebody stopped a download, which can go on. */
+export const isPaused = (job: Job): boolean =>
+  isDownload(job) && job.interrupted !== true && job.error?.code === 'E_ABORTED'
+
 const kindOf = ({ kind }: Job): string => TEXTS.jobs.kinds[kind] ?? kind
 
 export function nameOf({ as, ref }: Job): string {
@@ -188,10 +226,13 @@ export function nameOf({ as, ref }: Job): string {
   return name === 'all' ? TEXTS.jobs.all : name
 }
 
-const endOf = (job: Job): Notice =>
-  job.error === undefined
+function endOf(job: Job): Notice {
+  if (job.interrupted === true) return { text: TEXTS.jobs.wasInterrupted(kindOf(job), nameOf(job)), isError: true }
+  if (isPaused(job)) return { text: TEXTS.jobs.isPaused(nameOf(job)), isError: false }
+  return job.error === undefined
     ? { text: TEXTS.jobs.ends(kindOf(job), nameOf(job)), isError: false }
     : { text: TEXTS.jobs.fails(kindOf(job), nameOf(job), job.error.message), isError: job.error.code !== 'E_ABORTED' }
+}
 
 /** The notice of a started job. */
 export const started = (job: Job): string => TEXTS.jobs.started(kindOf(job))

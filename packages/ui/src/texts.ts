@@ -18,11 +18,10 @@ const KINDS: Readonly<Record<JobKind, string>> = {
 }
 
 const ADVICE: Readonly<Partial<Record<ErrorCode, string>>> = {
-  E_NO_SPACE: 'Free space first: remove models or collect garbage, then start again. What has arrived is kept.',
-  E_SOURCE_UNAVAILABLE: 'Check the network, then start again. What has arrived is kept.',
-  E_SOURCE_FORBIDDEN: 'The source requires a login, or acceptance of its terms: svc login, or the page of the model.',
+  E_NO_SPACE: 'Free space first, then try again. What has arrived is kept.',
+  E_SOURCE_UNAVAILABLE: 'Check the network, then try again. What has arrived is kept.',
+  E_SOURCE_FORBIDDEN: 'The source requires a login, or acceptance of its terms on the page of the model.',
   E_RATE_LIMITED: 'The source asks to slow down. Start again later; a login raises the limit.',
-  E_ABORTED: 'It was cancelled. Start again to resume.',
   E_VERIFY_FAILED: 'Complete the model: its damaged files are fetched again.',
   E_UNKNOWN_REF: 'Check the name: the source does not have it.',
   E_KEPT: 'What the message names keeps the bytes here. If nothing else does, svc evict --force frees them.',
@@ -80,8 +79,17 @@ export const TEXTS = {
     missing: (missing: string) => `${missing} missing`,
     find: 'Find in models',
     show: 'Show',
-    count: (shown: number, all: number, bytes: string) =>
-      `${shown === all ? many(all, 'model') : `${shown} of ${many(all, 'model')}`}, ${bytes}`,
+    models: (count: number) => many(count, 'model'),
+    /** A model may have several quants, each of which is a row. */
+    count: (shown: number, all: number, models: number, bytes: string) =>
+      `${shown === all ? many(all, 'quant') : `${shown} of ${many(all, 'quant')}`} of ${many(models, 'model')}, ${bytes}`,
+    pick: (ref: string) => `Choose ${ref}`,
+    pickAll: 'Choose all that are shown',
+    picked: (count: number) => `${many(count, 'quant')} chosen`,
+    clear: 'Choose none',
+    notHere: (ref: string) => `There is no ${ref} here`,
+    lookForIt: 'Look for it on the hub',
+    malformed: 'no model',
     none: 'No models yet',
     noneText: 'Models that you get or import appear here, with the space they take and who gets them from you.',
     first: 'Get the first one',
@@ -112,9 +120,35 @@ export const TEXTS = {
       used: 'Last use',
       imported: 'Imported',
       origin: 'From',
+      format: 'Kind',
+      family: 'Architecture',
+      parameters: 'Parameters',
+      context: 'Context',
+      template: 'Chat template',
+      license: 'Licence',
       companions: 'Companions',
       manifest: 'Manifest'
     },
+    kinds: {
+      'weights.gguf': 'GGUF',
+      'weights.safetensors': 'safetensors',
+      opaque: 'files as they are',
+      'vision-projector': 'with vision',
+      draft: 'with a draft head',
+      adapter: 'with adapters'
+    },
+    tokens: (count: number) => `${count.toLocaleString('en')} tokens`,
+    files: (count: number) => many(count, 'file'),
+    card: 'Model card',
+    malformed: (files: string) => `This is no model: no runtime can load ${files}.`,
+    remedy: (isDamaged: boolean, isOwn: boolean) =>
+      isDamaged && isOwn
+        ? 'Some of its files were found damaged, and nobody else is known to have them. Import it again from the files that it came from.'
+        : isDamaged
+          ? 'Some of its files were found damaged. They can be fetched again; the rest is kept.'
+          : 'Some of its files are not here. They can be fetched again.',
+    importAgain: 'Import again from disk…',
+    evicting: 'the weights are being freed',
     hasCompanions: 'the small files beside the model are here',
     noCompanions: 'none',
     never: 'not since its import',
@@ -154,16 +188,27 @@ export const TEXTS = {
   },
   share: {
     title: (ref: string) => `Share ${ref}`,
-    announced: 'It is announced: others can fetch it now.',
-    notAnnounced: 'It is not announced.',
-    command: 'What to type on the other machine',
+    reach: {
+      nobody: 'Nobody can fetch it now.',
+      machine: 'Only this machine can reach it.',
+      network: 'Machines in this network can fetch it.',
+      anybody: 'Anybody who has the link can fetch it, wherever this machine can be reached.'
+    },
+    command: {
+      machine: 'What to type for another store on this machine',
+      network: 'What to type on the other machine',
+      anybody: 'What to type on the other machine'
+    },
     magnet: 'Magnet link',
     qr: 'QR code of the magnet link',
     tooLong: 'The link is too long for a QR code.'
   },
   remove: {
     title: (ref: string) => `Remove ${ref}?`,
-    frees: (bytes: string) => `This frees ${bytes}, which only this model needs.`,
+    frees: (bytes: string, quants: number) =>
+      quants === 1
+        ? `This frees ${bytes}, which only this model needs.`
+        : `This frees at least ${bytes}, which no other model needs.`,
     shared: (bytes: string) => `${bytes} stay, since other models need them too.`,
     collect: 'Free the space at once',
     confirm: 'Remove',
@@ -210,6 +255,15 @@ export const TEXTS = {
     startSize: (bytes: string) => `Get the selected quants: ${bytes} to fetch`,
     chooseOne: 'Choose a quant first',
     back: 'Back to the results',
+    advice: (text: string) => `Recommended: ${text}.`,
+    recommended: 'recommended',
+    pathPlaceholder: '/path/to/model.gguf',
+    importAs: (name: string) => `Paste the path of the file or folder: it will be imported as ${name}.`,
+    absent: (path: string) => `There is no ${path} on this machine`,
+    above: (folder?: string) =>
+      folder === undefined
+        ? 'A path begins with / here: paste it whole. Nothing was sent to the hub.'
+        : `The folder ${folder} is there. Nothing was sent to the hub.`,
     as: 'Name here, as in acme/model',
     pin: 'Manifest digest from the sharer (sha256:…)',
     import: 'Import',
@@ -217,7 +271,6 @@ export const TEXTS = {
       local: (path: string) => `A folder or file of this machine: ${path}`,
       oci: (image: string) => `An OCI image: ${image}`,
       bt: 'A magnet link: the pin says which model it must be',
-      private: 'The command keeps it private here.',
       shared:
         'Others can fetch it from here once it is announced. To keep your own models private, see Limits under Machine.'
     }
@@ -237,19 +290,56 @@ export const TEXTS = {
     peers: (peers: number) => many(peers, 'peer'),
     stalled: 'Stalled: nothing has arrived for a while',
     stalledNobody: 'Stalled: no connected peer has it',
-    cancel: (ref: string) => `Cancel ${ref}`,
     cancelled: 'Cancelled',
+    pause: 'Pause',
+    paused: 'paused',
+    isPaused: (name: string) => `${name} is paused; what has arrived is kept`,
+    kept: 'What has arrived is kept. Continue goes on from there.',
+    forget: 'Forget',
+    refused: 'What went wrong',
+    terms: 'Open its page and terms',
+    token: 'Access token of the hub, which checks it before it is stored',
+    login: 'Log in and try again',
+    replaceToken: 'Replace the other token',
+    freeModels: 'Choose models to free',
+    search: 'Search for it',
+    anotherFile: 'Choose another file',
     interrupted: 'interrupted',
     goOn: 'Continue',
     again: 'Try again',
     ends: (kind: string, name: string) => `${kind}: ${name} is done`,
     fails: (kind: string, name: string, why: string) => `${kind}: ${name} failed. ${why}`,
+    lost: (kind: string, name: string) => `${kind}: ${name} ended with the daemon that did it. Start it again.`,
+    wasInterrupted: (kind: string, name: string) =>
+      `${kind}: ${name} was interrupted by the end of the daemon. Continue it under Jobs.`,
     rateLine: (rate: string) => `Rate over time, now ${rate}`,
     advice: ADVICE,
     collected: (blobs: number, bytes: string) => `${many(blobs, 'blob')}, ${bytes}`
   },
+  tools: {
+    title: 'In other tools on this disk',
+    private: 'Each stays where its tool has it, and is private here until you share it.',
+    shared: 'Each stays where its tool has it. Like your own models, they are shared.',
+    adopt: 'Adopt',
+    becomes: (tool: string, as: string, quants: string) => `${tool} → ${as}${quants === '' ? '' : `: ${quants}`}`,
+    takes: (bytes: string) => `takes ${bytes}`,
+    takesNothing: 'takes no space',
+    names: {
+      hf: 'Hub cache',
+      ollama: 'Ollama',
+      lmstudio: 'LM Studio',
+      llamacpp: 'llama.cpp',
+      docker: 'Docker Model Runner',
+      dir: 'Folder'
+    } as Readonly<Record<string, string>>
+  },
   machine: {
-    swarm: 'Swarm',
+    network: 'Network',
+    log: 'Log',
+    showLog: 'Show the log',
+    newLog: 'Read again',
+    logHint: 'The last lines that the daemon wrote.',
+    noLog: 'The daemon writes its log where this page cannot read it, such as a terminal.',
     disk: 'Disk',
     health: 'Health',
     off: 'The swarm is off ([swarm] enabled in the configuration).',
@@ -267,7 +357,7 @@ export const TEXTS = {
     seedLocal: 'Share models imported from disk, too',
     upload: 'Upload limit in MiB/s (0: no limit)',
     limited: (rate?: string) => (rate === undefined ? 'Uploads are not limited' : `Uploads are limited to ${rate}`),
-    torrents: 'What is announced',
+    torrents: 'Shared and fetched over BitTorrent',
     columns: {
       name: 'Name',
       state: 'State',
@@ -278,7 +368,7 @@ export const TEXTS = {
       ratio: 'Ratio'
     },
     states: { verifying: 'verifying', fetching: 'fetching', seeding: 'announced' },
-    noTorrents: 'Nothing is announced.',
+    noTorrents: 'Nothing is shared or fetched.',
     store: 'Models take',
     free: 'Free',
     budget: 'Budget',

@@ -20,5 +20,5 @@ test('no file refers to another origin, and none has inline scripts', () => {
   const addresses = [...html.matchAll(/(?:src|href)="([^"]*)"/g)].map(([, address]) => address)
   expect(addresses.filter((address) => !Object.hasOwn(FILES, address!))).toEqual([])
   expect(html).not.toMatch(/<style|style=|<script(?![^>]*src=)|\son\w+=/)
-  expect(read('app.css')).not.toMatch(/url\(|@import/)
+  expect(read('page.css')).not.toMatch(/url\(|@import/)
 })

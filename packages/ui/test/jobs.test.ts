@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { type Course, coursesOf, endedSince, isStalled, mergeJobs, rateOf } from '../src/store.ts'
-import { job } from './world.ts'
+import { type Course, coursesOf, endedSince, isStalled, mergeJobs, rateOf, ratesOf } from '../src/store.ts'
+import { job, status } from './world.ts'
 
 const LOOK_MS = 2000
 
@@ -64,4 +64,21 @@ test('a job that began and ended between two looks is told, but not what ended b
   const running = job({ id: '3', state: 'fetching' })
   expect(endedSince([running], [quick], false)).toEqual([quick])
   expect(endedSince([], [{ ...quick, dryRun: true }, running], true)).toEqual([])
+})
+
+test('a download of the swarm that has no new piece, but a rate, is not stalled', () => {
+  const slow = { kind: 'import-bt', bytesDone: 0, bytesTotal: 10, rateBytesPerSecond: 500_000, peers: 1 } as const
+  const courses = look(20, () => slow)
+  expect(isStalled(job(slow), courses.get('01'))).toBe(false)
+  expect(courses.get('01')!.rates.at(-1)).toBe(500_000)
+})
+
+test('the rates of the machine are those of peers, and of jobs that fetch from elsewhere', () => {
+  const now = { ...status({ downBytesPerSecond: 7, upBytesPerSecond: 3 }) }
+  const hub = { bytesDone: 4000, bytesTotal: 9000 }
+  const courses = look(4, (at) => ({ ...hub, bytesDone: at * 1000 }))
+  expect(ratesOf(now, [job(hub)], courses)).toEqual({ down: 507, up: 3 })
+  // counted with the peers already, or nothing that comes over the network
+  for (const more of [{ kind: 'import-bt', peers: 1 }, { kind: 'import-local' }, { state: 'done' }] as const)
+    expect(ratesOf(now, [job({ ...hub, ...more })], courses)).toEqual({ down: 7, up: 3 })
 })

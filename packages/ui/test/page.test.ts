@@ -97,6 +97,9 @@ test('a share shows the command, the link and its QR code', async () => {
     ref: 'acme/m0:q8_0',
     magnet: 'magnet:?xt=urn:btmh:1220',
     announced: true,
+    peers: ['192.168.1.7:6881'],
+    webseeds: [],
+    trackers: [],
     command: 'svc pull magnet:?xt=urn:btmh:1220'
   }
   const page = await openPage('#models', { ...oneModel, 'POST v1/share': share })
@@ -121,7 +124,9 @@ test('a hub search lists results, the user picks a quant, and the import starts'
       { quant: 'q8_0', needBytes: 9000, fit: 'fits' },
       { quant: 'q4_0', needBytes: 5000, fit: 'fits' }
     ],
-    source: { repo: 'Acme/M1', revision: 'main' }
+    source: { repo: 'Acme/M1', revision: 'main' },
+    recommended: 'q8_0',
+    advice: 'the largest that fits is q8_0'
   }
   const page = await openPage('#get', {
     ...models,
@@ -133,7 +138,7 @@ test('a hub search lists results, the user picks a quant, and the import starts'
   await page.type('two words')
   await page.click(TEXTS.get.go)
   await page.click('Acme/M1')
-  // the largest that fits is chosen beforehand
+  // what is recommended is chosen beforehand
   expect(page.root.querySelectorAll('input:checked')).toHaveLength(1)
   expect(textOf(page.root.querySelector('footer'))).toContain('7.0 KiB')
   await page.click('q4_0')
@@ -160,7 +165,7 @@ test('a pasted command imports what its options say', async () => {
   })
   await page.type('svc import bt …')
   await page.click(TEXTS.get.go)
-  expect(textOf(page.root)).toContain(TEXTS.get.meaning.private)
+  expect(page.root.querySelector<HTMLInputElement>('form.card input[type="checkbox"]')!.checked).toBe(true)
   await page.click(TEXTS.get.import)
   expect(page.asked.at(-1)).toMatchObject({ path: 'v1/import/bt', body: { ...shared, manifestFromPeers: true } })
 })
@@ -202,7 +207,7 @@ test('a job shows its progress and can be cancelled; a failed one says what to d
   expect(textOf(page.root)).toContain(TEXTS.jobs.advice.E_NO_SPACE)
   for (let look = 0; look < 10; look++) await page.send('look', {})
   expect(textOf(page.root)).toContain(TEXTS.jobs.stalled)
-  await page.click(TEXTS.jobs.cancel('acme/m0'))
+  await page.click(`${TEXTS.jobs.pause} acme/m0`)
   expect(page.asked.at(-1)).toMatchObject({ method: 'DELETE', path: 'v1/jobs/01' })
   await page.send('jobs', { jobs: [], gone: ['01', '02'] })
   expect(textOf(page.root)).toContain(TEXTS.jobs.none)

@@ -80,8 +80,11 @@ const NOTHING_STORED: Readonly<Record<string, Answer>> = {
 }
 
 /** The accessible name: the label, else the text. */
-export const nameOf = (element: Element): string =>
-  (element.getAttribute('aria-label') ?? element.textContent ?? '').trim()
+export function nameOf(element: Element): string {
+  const read = element.cloneNode(true) as Element
+  for (const hidden of read.querySelectorAll('[aria-hidden]')) hidden.remove()
+  return (element.getAttribute('aria-label') ?? read.textContent ?? '').trim()
+}
 
 /** The page on a server of the test, with the view of `hash`. */
 export async function openPage(hash: string, answers: Readonly<Record<string, Answer>>): Promise<World> {

@@ -1,31 +1,19 @@
 // The page in a real browser, on the bridge, the daemon and a hub on loopback. Needs `dist`, so `pnpm build` comes first.
-// With SVC_PICTURES=1 it also writes the pictures of the README.
 
-import { readFileSync } from 'node:fs'
-import { mkdir, truncate, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
-import { type Browser, type BrowserContext, haveBrowser, type Page, startBrowser } from '@svc/testkit/browser'
+import { haveBrowser, type Page } from '@svc/testkit/browser'
 import { type FakeHub, startFakeHub } from '@svc/testkit/fake-hub'
-import { makeGguf, tinyTensors } from '@svc/testkit/models'
-import { DIRECTORY, FILES } from '@svc/ui'
 import axe from 'axe-core'
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { laterUndo, QUIET_SWARM, type TestDaemon, testDaemon } from '../support.ts'
-import { openBridge } from './support.ts'
+import { button, gguf, importLocal, row, sharedBrowser, show } from './page-world.ts'
 
 const VIEWS = ['models', 'get', 'jobs', 'machine'] as const
 const REPO = 'Acme/Tiny-GGUF'
-const files = new Map(
-  Object.entries(FILES).map(([name, type]) => [name, { type, bytes: readFileSync(new URL(name, DIRECTORY)) }])
-)
-const gguf = (seed: number, type: 'Q8_0' | 'Q4_0' = 'Q8_0'): Buffer => makeGguf({ seed, tensors: tinyTensors(type) })
-
 describe.skipIf(!haveBrowser)('the page (chromium is needed)', () => {
+  const { openPage: opened } = sharedBrowser()
   const undo = laterUndo()
   let hub: FakeHub
   let daemon: TestDaemon
-  let browser: Browser
   beforeAll(async () => {
     hub = await startFakeHub()
     undo.later(() => hub.close())
@@ -39,47 +27,17 @@ describe.skipIf(!haveBrowser)('the page (chromium is needed)', () => {
     })
     const fileConfig = { hub: { endpoint: hub.endpoint }, swarm: QUIET_SWARM }
     daemon = await testDaemon({ fileConfig }, undo.later)
-    await importLocal('acme/base', 3, 4)
-    browser = await startBrowser()
-    undo.later(() => browser.close())
+    await importLocal(daemon, 'acme/base', 3, 4)
   })
   afterAll(undo.all)
 
-  async function importLocal(as: string, ...seeds: readonly number[]): Promise<void> {
-    const folder = join(daemon.folder, as.replace('/', '-'))
-    await mkdir(folder)
-    for (const [i, seed] of seeds.entries())
-      await writeFile(join(folder, `model-${i === 0 ? 'q8_0' : 'q4_0'}.gguf`), gguf(seed, i === 0 ? 'Q8_0' : 'Q4_0'))
-    expect(await daemon.svc('import', folder, '--as', as, '--all')).toMatchObject({ code: 0 })
-  }
-
-  /** A tab with the page, in a browser of its own. */
-  async function openPage(options: Parameters<Browser['newContext']>[0] = {}): Promise<Page> {
-    const { bridge } = await openBridge(daemon.socketPath, { files })
-    const context: BrowserContext = await browser.newContext(options)
-    onTestFinished(() => context.close())
-    const page = await context.newPage()
-    const faults: string[] = []
-    page.on('pageerror', (error) => faults.push(error.message))
-    page.on('console', (message) => message.type() === 'error' && faults.push(message.text()))
-    onTestFinished(() => expect(faults.filter((fault) => !/Failed to load resource/.test(fault))).toEqual([]))
-    await page.goto(bridge.newLink())
-    await page.locator('[data-link="up"]').waitFor({ state: 'attached' })
-    return page
-  }
-
-  const show = (page: Page, view: (typeof VIEWS)[number]): Promise<void> =>
-    page.locator(`nav a[href="#${view}"]`).click()
+  const openPage = async (options?: Parameters<typeof opened>[1]): Promise<Page> => (await opened(daemon, options)).page
   /** Shows the picture of the disk, which narrow windows hide at first. */
   async function showMap(page: Page): Promise<void> {
     const toggle = button(page, 'Disk use')
     if ((await toggle.getAttribute('aria-pressed')) === 'false') await toggle.click()
     await page.locator('.map button').first().waitFor()
   }
-  /** In the table, not in the picture. */
-  const row = (page: Page, name: RegExp) => page.getByRole('table').getByRole('button', { name })
-  const button = (page: Page, name: string | RegExp) => page.getByRole('button', { name, exact: true })
-
   it('chooses, imports, looks, shares and removes by mouse', async () => {
     const page = await openPage()
     await show(page, 'get')
@@ -96,7 +54,7 @@ describe.skipIf(!haveBrowser)('the page (chromium is needed)', () => {
     const dialog = page.getByRole('dialog').last()
     await expect.poll(() => dialog.locator('code').first().textContent()).toContain('acme/tiny-gguf:q4_0')
     await button(page, 'Share…').click()
-    await page.getByRole('img', { name: 'QR code of the magnet link' }).waitFor()
+    await page.getByText('Only this machine can reach it.').waitFor()
     await expect.poll(() => dialog.locator('code').first().textContent()).toContain('svc ')
     await dialog.getByRole('button', { name: 'Close' }).click()
     await button(page, 'Remove…').click()
@@ -114,7 +72,7 @@ describe.skipIf(!haveBrowser)('the page (chromium is needed)', () => {
       const seen: string[] = []
       for (let steps = 0; steps < 80; steps++) {
         const focused = await page.evaluate<string>(
-          `(document.activeElement.getAttribute('aria-label') ?? document.activeElement.closest('label')?.textContent ?? document.activeElement.textContent ?? '').trim()`
+          `(document.activeElement.getAttribute('aria-label') ?? document.activeElement.closest('label')?.textContent ?? document.activeElement.querySelector(':scope > .name > .unseen')?.textContent ?? document.activeElement.textContent ?? '').trim()`
         )
         if (typeof name === 'string' ? focused === name : name.test(focused)) return
         seen.push(focused)
@@ -142,7 +100,7 @@ describe.skipIf(!haveBrowser)('the page (chromium is needed)', () => {
     await keys.press('End')
     await keys.press('Enter')
     await press('Share…')
-    await page.getByRole('img', { name: 'QR code of the magnet link' }).waitFor()
+    await page.getByText('Only this machine can reach it.').waitFor()
     await keys.press('Escape')
     await expect.poll(() => page.getByRole('dialog').count()).toBe(1)
     await press('Remove…')
@@ -174,6 +132,7 @@ describe.skipIf(!haveBrowser)('the page (chromium is needed)', () => {
   it.each([
     ['light', 1280],
     ['dark', 1280],
+    ['light', 1920],
     ['light', 360],
     ['dark', 360]
   ] as const)('%s and %i pixels wide, each view fits and is accessible', async (colorScheme, width) => {
@@ -206,7 +165,7 @@ describe.skipIf(!haveBrowser)('the page (chromium is needed)', () => {
     await page.locator('.doors li').first().waitFor()
     await judge('model')
     await button(page, 'Share…').click()
-    await page.locator('.qr').waitFor()
+    await page.getByText('Only this machine can reach it.').waitFor()
     await judge('share')
     const back = await page.evaluate<string>('getComputedStyle(document.body).backgroundColor')
     expect(back).toBe(colorScheme === 'dark' ? 'rgb(15, 21, 20)' : 'rgb(244, 246, 245)')
@@ -257,41 +216,4 @@ describe.skipIf(!haveBrowser)('the page (chromium is needed)', () => {
       isWhole: true
     })
   })
-
-  if (process.env.SVC_PICTURES === '1')
-    it('paints the pictures of the README', async () => {
-      for (const [name, sizes] of Object.entries(PICTURED)) {
-        const folder = join(daemon.folder, name.replace('/', '-'))
-        await mkdir(folder)
-        for (const [quant, mebibytes] of Object.entries(sizes)) {
-          const file = join(folder, `model-${quant}.gguf`)
-          await writeFile(file, gguf(mebibytes))
-          await truncate(file, mebibytes * 1024 * 1024)
-        }
-        expect(await daemon.svc('import', folder, '--as', name, '--all')).toMatchObject({ code: 0 })
-      }
-      for (const [name, sizes] of Object.entries(PICTURED).slice(1))
-        for (const quant of Object.keys(sizes))
-          expect(await daemon.svc('share', `${name}:${quant}`)).toMatchObject({ code: 0 })
-      expect(await daemon.svc('private', 'baai/bge-small-en-v1.5')).toMatchObject({ code: 0 })
-      expect(await daemon.svc('rm', 'acme/base')).toMatchObject({ code: 0 })
-      expect(await daemon.svc('pin', 'nomic-ai/nomic-embed-text-v1.5:f16')).toMatchObject({ code: 0 })
-      for (const colorScheme of ['light', 'dark'] as const) {
-        const page = await openPage({ colorScheme, viewport: { width: 1180, height: 720 }, deviceScaleFactor: 1.5 })
-        await showMap(page)
-        await page.evaluate('document.fonts.ready')
-        const path = fileURLToPath(new URL(`../../../../docs/guide/ui-${colorScheme}.png`, import.meta.url))
-        await page.screenshot({ path })
-      }
-    })
 })
-
-/** Mebibytes by model and quant. */
-const PICTURED: Readonly<Record<string, Readonly<Record<string, number>>>> = {
-  'google/gemma-3-270m-it': { q4_k_m: 241, q8_0: 278 },
-  'huggingfacetb/smollm2-135m-instruct': { q4_k_m: 101, q8_0: 138, f16: 259 },
-  'nomic-ai/nomic-embed-text-v1.5': { q8_0: 139, f16: 262 },
-  'qwen/qwen3-embedding-0.6b': { q4_k_m: 378 },
-  'baai/bge-small-en-v1.5': { q8_0: 35, f16: 64 },
-  'sentence-transformers/all-minilm-l6-v2': { f16: 44 }
-}

@@ -1,7 +1,7 @@
 interface ButtonProps {
   readonly text: string
   readonly does: () => unknown
-  readonly look?: 'main' | 'danger' | undefined
+  readonly look?: 'main' | 'danger' | 'link' | undefined
   readonly isOff?: boolean
   /** The accessible name, where the text is not enough. */
   readonly label?: string

@@ -22,6 +22,10 @@ interface Group {
 
 /** People can tell so many tiles apart; the smaller models are one tile. */
 const MAX_TILES = 60
+/** What is smaller than this part of the store has no room for a label, and is one of them as well. */
+const SMALLEST_SHARE = 1 / 300
+/** So many have one of their own all the same. */
+const FEWEST_TILES = 12
 
 const sumOf = (sizes: readonly { readonly bytes: number }[]): number => sizes.reduce((sum, { bytes }) => sum + bytes, 0)
 const repoOf = (ref: string): string => ref.slice(0, ref.lastIndexOf(':'))
@@ -38,19 +42,20 @@ export function groupsOf({ models, repositories, sharedBytes, keptBytes, freeabl
       })
     )
     .sort((a, b) => b.bytes - a.bytes)
+  const least = SMALLEST_SHARE * sumOf(quants)
+  const large = quants.slice(0, MAX_TILES).filter(({ bytes }) => bytes >= least).length
+  const count = Math.max(large, Math.min(FEWEST_TILES, quants.length))
   const alone = new Map(repositories.map(({ ref, aloneBytes }) => [ref, aloneBytes]))
   const sums = Map.groupBy(quants, ({ name }) => repoOf(name))
   let within = 0
-  const groups = [...Map.groupBy(quants.slice(0, MAX_TILES), ({ name }) => repoOf(name))].map(
-    ([name, parts]): Group => {
-      // what its quants share with each other alone
-      const bytes = Math.max(0, (alone.get(name) ?? 0) - sumOf(sums.get(name)!))
-      within += bytes
-      const all: MapPart[] = [...parts, { name: TEXTS.map.within(name), label: TEXTS.map.both, kind: 'shared', bytes }]
-      return { name, parts: all.filter((part) => part.bytes > 0), bytes: sumOf(all) }
-    }
-  )
-  const small = quants.slice(MAX_TILES)
+  const groups = [...Map.groupBy(quants.slice(0, count), ({ name }) => repoOf(name))].map(([name, parts]): Group => {
+    // what its quants share with each other alone
+    const bytes = Math.max(0, (alone.get(name) ?? 0) - sumOf(sums.get(name)!))
+    within += bytes
+    const all: MapPart[] = [...parts, { name: TEXTS.map.within(name), label: TEXTS.map.both, kind: 'shared', bytes }]
+    return { name, parts: all.filter((part) => part.bytes > 0), bytes: sumOf(all) }
+  })
+  const small = quants.slice(count)
   const others = [
     ['others', TEXTS.map.others(small.length), sumOf(small)],
     ['shared', TEXTS.map.shared, sharedBytes - within],
@@ -86,8 +91,8 @@ export function layOut(groups: readonly Group[], width: number, height: number) 
       : {
           x: outer.x + GAP,
           y: outer.y + GAP + head,
-          width: outer.width - 2 * GAP,
-          height: outer.height - 2 * GAP - head
+          width: Math.max(0, outer.width - GAP),
+          height: Math.max(0, outer.height - GAP - head)
         }
     for (const [part, box] of split(parts, inner)) tiles.push({ part, isAlone: !hasHead, ...box })
   }
@@ -103,8 +108,9 @@ const split = <T extends { readonly bytes: number }>(
     {
       x: x + tile.x * width,
       y: y + tile.y * height,
-      width: tile.width * width - GAP,
-      height: tile.height * height - GAP
+      // never wider than its share, or it would lie on the next one
+      width: Math.max(0, tile.width * width - GAP),
+      height: Math.max(0, tile.height * height - GAP)
     }
   ])
 
@@ -114,8 +120,8 @@ const hueOf = (name: string): number => [...name].reduce((hash, letter) => (hash
 const place = ({ x, y, width, height }: Area) => ({
   left: `${x.toFixed(1)}px`,
   top: `${y.toFixed(1)}px`,
-  width: `${Math.max(1, width).toFixed(1)}px`,
-  height: `${Math.max(1, height).toFixed(1)}px`
+  width: `${width.toFixed(1)}px`,
+  height: `${height.toFixed(1)}px`
 })
 
 interface DiskMapProps {
@@ -167,11 +173,12 @@ export function DiskMap({ disk, onOpen, onCollect }: DiskMapProps) {
         ))}
         {tiles.map(({ part, isAlone, ...at }, i) => {
           const isRoomy = at.width > 72 && at.height > 38
+          const hasLabel = isRoomy || (at.width > 36 && at.height > 16)
           return (
             <button
               type="button"
               key={part.name}
-              class={part.kind}
+              class={isRoomy ? part.kind : `${part.kind} small`}
               tabIndex={i === Math.min(active, tiles.length - 1) ? 0 : -1}
               title={`${part.name}\n${formatBytes(part.bytes)}`}
               aria-label={TEXTS.map.tile(part.name, formatBytes(part.bytes), percent(part.bytes / total))}
@@ -179,11 +186,8 @@ export function DiskMap({ disk, onOpen, onCollect }: DiskMapProps) {
               onFocus={() => setActive(i)}
               onClick={() => open(part)}
             >
-              {isRoomy && (
-                <>
-                  <b>{isAlone ? shortOf(part.name) : part.label}</b> <small>{formatBytes(part.bytes)}</small>
-                </>
-              )}
+              {hasLabel && <b>{isAlone ? shortOf(part.name) : part.label}</b>}{' '}
+              {isRoomy && <small>{formatBytes(part.bytes)}</small>}
             </button>
           )
         })}

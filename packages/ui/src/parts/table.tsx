@@ -9,6 +9,14 @@ export interface ColumnOf<T> {
   readonly look?: 'wide' | 'number' | 'number wide'
 }
 
+/** A column of checkboxes. */
+interface Picks<T> {
+  readonly has: (row: T) => boolean
+  readonly labelOf: (row: T) => string
+  readonly allLabel: string
+  readonly pick: (rows: readonly T[], isPicked: boolean) => void
+}
+
 interface TableProps<T> {
   readonly label: string
   readonly rows: readonly T[]
@@ -17,6 +25,8 @@ interface TableProps<T> {
   /** With it, the first cell of a row is a button. */
   readonly onOpen?: (row: T) => void
   readonly sort?: { readonly id: string; readonly isDescending: boolean; readonly by: (id: string) => void }
+  /** With it, rows can be picked; with Shift, all from the last one on. */
+  readonly picks?: Picks<T>
 }
 
 /** In pixels, until a row is measured. */
@@ -25,11 +35,12 @@ const ROW_HEIGHT = 40
 const MARGIN = 8
 
 /** Renders only the visible rows. One is in the tab order; arrows, Page Up and Down, Home and End move it. */
-export function Table<T>({ label, rows, columns, keyOf, onOpen, sort }: TableProps<T>) {
+export function Table<T>({ label, rows, columns, keyOf, onOpen, sort, picks }: TableProps<T>) {
   const box = useRef<HTMLDivElement>(null)
   const [view, setView] = useState({ top: 0, height: 600, row: ROW_HEIGHT })
   const [active, setActive] = useState(0)
   const [isMoved, setMoved] = useState(false)
+  const pick = usePicking(rows, picks)
   const look = (): void => {
     const { scrollTop = 0, clientHeight = 0 } = box.current ?? {}
     const row = box.current?.querySelector('[data-row]')?.getBoundingClientRect().height
@@ -66,31 +77,34 @@ export function Table<T>({ label, rows, columns, keyOf, onOpen, sort }: TablePro
     // biome-ignore lint/a11y/noStaticElementInteractions: the keys are those of the buttons in it
     <div class="table" ref={box} onScroll={scroll} onKeyDown={move} data-rows={rows.length}>
       <table aria-label={label} aria-rowcount={rows.length + 1}>
-        <Head columns={columns} sort={sort} />
+        <Head columns={columns} sort={sort} rows={rows} picks={picks} />
         <Gap height={first * view.row} />
         <tbody>
           {rows.slice(first, end).map((row, i) => (
             <tr key={keyOf(row)} aria-rowindex={first + i + 2} data-row={first + i}>
-              {columns.map((column, c) => {
-                const { id, cell } = column
-                return (
-                  <td key={id} class={classOf(column)}>
-                    {c === 0 && onOpen !== undefined ? (
-                      <button
-                        type="button"
-                        class="link"
-                        tabIndex={first + i === current ? 0 : -1}
-                        onFocus={() => setActive(first + i)}
-                        onClick={() => onOpen(row)}
-                      >
-                        {cell(row)}
-                      </button>
-                    ) : (
-                      cell(row)
-                    )}
-                  </td>
-                )
-              })}
+              {picks !== undefined && (
+                <PickCell
+                  label={picks.labelOf(row)}
+                  isPicked={picks.has(row)}
+                  isCurrent={first + i === current}
+                  onPick={(isRange) => pick(first + i, isRange)}
+                />
+              )}
+              {columns.map((column, c) => (
+                <td key={column.id} class={classOf(column)}>
+                  {c === 0 && onOpen !== undefined ? (
+                    <Opener
+                      isCurrent={first + i === current}
+                      onFocus={() => setActive(first + i)}
+                      onOpen={() => onOpen(row)}
+                    >
+                      {column.cell(row)}
+                    </Opener>
+                  ) : (
+                    column.cell(row)
+                  )}
+                </td>
+              ))}
             </tr>
           ))}
         </tbody>
@@ -100,12 +114,74 @@ export function Table<T>({ label, rows, columns, keyOf, onOpen, sort }: TablePro
   )
 }
 
+interface OpenerProps {
+  readonly isCurrent: boolean
+  readonly onFocus: () => void
+  readonly onOpen: () => void
+  readonly children: ComponentChildren
+}
+
+const Opener = ({ isCurrent, onFocus, onOpen, children }: OpenerProps) => (
+  <button type="button" class="link" tabIndex={isCurrent ? 0 : -1} onFocus={onFocus} onClick={onOpen}>
+    {children}
+  </button>
+)
+
+/** Picks the row at a place, or all from the last one picked to there. */
+function usePicking<T>(rows: readonly T[], picks: Picks<T> | undefined) {
+  const last = useRef(0)
+  return (at: number, isRange: boolean): void => {
+    const [from, to] = isRange ? [Math.min(at, last.current), Math.max(at, last.current)] : [at, at]
+    picks?.pick(rows.slice(from, to + 1), !picks.has(rows[at]!))
+    last.current = at
+  }
+}
+
+interface PickCellProps {
+  readonly label: string
+  readonly isPicked: boolean
+  readonly isCurrent: boolean
+  readonly onPick: (isRange: boolean) => void
+}
+
+const PickCell = ({ label, isPicked, isCurrent, onPick }: PickCellProps) => (
+  <td class="c-pick">
+    <label>
+      <input
+        type="checkbox"
+        aria-label={label}
+        tabIndex={isCurrent ? 0 : -1}
+        checked={isPicked}
+        onClick={(event) => onPick(event.shiftKey)}
+      />
+    </label>
+  </td>
+)
+
 const classOf = <T,>({ id, look }: ColumnOf<T>): string => `c-${id} ${look ?? ''}`.trimEnd()
 
-function Head<T>({ columns, sort }: Pick<TableProps<T>, 'columns'> & { readonly sort: TableProps<T>['sort'] }) {
+type HeadProps<T> = Pick<TableProps<T>, 'columns' | 'rows'> & {
+  readonly sort: TableProps<T>['sort']
+  readonly picks: Picks<T> | undefined
+}
+
+function Head<T>({ columns, sort, rows, picks }: HeadProps<T>) {
+  const areAllPicked = picks !== undefined && rows.length > 0 && rows.every(picks.has)
   return (
     <thead>
       <tr aria-rowindex={1}>
+        {picks !== undefined && (
+          <th scope="col" class="c-pick">
+            <label>
+              <input
+                type="checkbox"
+                aria-label={picks.allLabel}
+                checked={areAllPicked}
+                onClick={() => picks.pick(rows, !areAllPicked)}
+              />
+            </label>
+          </th>
+        )}
         {columns.map((column) => {
           const { id, title } = column
           const order = sort?.id !== id ? undefined : sort.isDescending ? 'descending' : 'ascending'

@@ -1,6 +1,6 @@
 import type { Status, TorrentStatus } from '@svc/client/protocol'
 import type { ComponentChildren } from 'preact'
-import { useEffect, useState } from 'preact/hooks'
+import { useEffect, useRef, useState } from 'preact/hooks'
 import type { DoctorFinding } from '../bridge.ts'
 import { nowMs } from '../clock.ts'
 import { useStore } from '../context.ts'
@@ -19,7 +19,9 @@ export function MachineView() {
   const { attempt, bridge, ...store } = useStore()
   const [findings, setFindings] = useState<readonly DoctorFinding[]>()
   const look = async (): Promise<void> => setFindings((await attempt(bridge.doctor))?.findings)
-  useEffect(() => void look(), [])
+  // a model may be damaged since the last look
+  const inventory = store.inventory.value
+  useEffect(() => void look(), [inventory])
   const status = store.status.value
   if (status === undefined) return <Empty title={TEXTS.loading} />
   const names = new Map(store.rows.value.map(({ member, ref }) => [member.manifest, ref]))
@@ -28,13 +30,14 @@ export function MachineView() {
     name: torrent.ref ?? names.get(torrent.manifestDigest ?? '') ?? torrent.name
   }))
   return (
-    <div class="cards">
-      <SwarmSection status={status} torrents={torrents} ports={findings?.filter(isOfPorts)} />
+    <>
       <div class="cards">
+        <NetworkSection status={status} torrents={torrents} ports={findings?.filter(isOfPorts)} />
         <DiskSection status={status} />
-        <Health findings={findings?.filter((finding) => !isOfPorts(finding))} onLook={look} />
+        <Health findings={findings} onLook={look} />
+        <LogSection />
       </div>
-      <Card title={T.torrents} look="whole">
+      <Card title={T.torrents}>
         {torrents.length === 0 ? (
           <p class="hint">{T.noTorrents}</p>
         ) : (
@@ -42,11 +45,11 @@ export function MachineView() {
         )}
         <HeldBackList status={status} />
       </Card>
-    </div>
+    </>
   )
 }
 
-/** The doctor's findings on ports are shown with the swarm. */
+/** The doctor's findings on ports are shown with the network. */
 const isOfPorts = ({ check }: DoctorFinding): boolean => check === 'listeners' || check === 'DHT'
 
 /** Uploaded bytes for each byte of the model. */
@@ -58,60 +61,61 @@ const sumOf = (torrents: readonly TorrentStatus[], of: (torrent: TorrentStatus) 
 
 interface CardProps {
   readonly title: string
-  readonly look?: string
   readonly children: ComponentChildren
 }
 
-const Card = ({ title, look = '', children }: CardProps) => (
-  <section class={`card ${look}`} aria-label={title}>
+const Card = ({ title, children }: CardProps) => (
+  <section class="card" aria-label={title}>
     <h2>{title}</h2>
     {children}
   </section>
 )
 
-interface SwarmProps {
+interface NetworkProps {
   readonly status: Status
   readonly torrents: readonly TorrentStatus[]
   readonly ports: readonly DoctorFinding[] | undefined
 }
 
-function SwarmSection({ status, torrents, ports = [] }: SwarmProps) {
-  const { swarm: course } = useStore()
+function NetworkSection({ status, torrents, ports = [] }: NetworkProps) {
+  const { down, up } = useStore().traffic.value
   const { swarm, catalog } = status
-  if (!swarm.enabled)
-    return (
-      <Card title={T.swarm}>
-        <p>{T.off}</p>
-      </Card>
-    )
   const uploaded = sumOf(torrents, ({ uploadedBytes }) => uploadedBytes)
   const size = sumOf(torrents, ({ sizeBytes = 0 }) => sizeBytes)
   return (
-    <Card title={T.swarm}>
-      <Line label={T.overTime} series={[course.value.down, course.value.up]} />
+    <Card title={T.network}>
+      <Line label={T.overTime} series={[down, up]} />
       <p class="rates">
         <span>
-          ↓ {T.down} {formatRate(swarm.downBytesPerSecond)}
+          ↓ {T.down} {formatRate(down.at(-1) ?? 0)}
         </span>{' '}
         <span>
-          ↑ {T.up} {formatRate(swarm.upBytesPerSecond + (catalog?.upBytesPerSecond ?? 0))}
+          ↑ {T.up} {formatRate(up.at(-1) ?? 0)}
         </span>
       </p>
-      <FactList
-        facts={[
-          [T.peers, swarm.peers + (catalog?.peers ?? 0)],
-          [T.announced, swarm.seeding],
-          [T.heldBack, swarm.heldBack.length],
-          [T.uploaded, formatBytes(uploaded)],
-          [T.ratio, ratio(uploaded, size)]
-        ]}
-      />
-      <h3>{T.ports}</h3>
-      <FindingList findings={ports} />
-      <Limits status={status} />
+      {swarm.enabled ? (
+        <>
+          <FactList
+            facts={[
+              [T.peers, swarm.peers + (catalog?.peers ?? 0)],
+              [T.announced, many(swarm.seeding)],
+              [T.heldBack, many(swarm.heldBack.length)],
+              [T.uploaded, formatBytes(uploaded)],
+              [T.ratio, ratio(uploaded, size)]
+            ]}
+          />
+          <h3>{T.ports}</h3>
+          <FindingList findings={ports} />
+          <Limits status={status} />
+        </>
+      ) : (
+        <p>{T.off}</p>
+      )}
     </Card>
   )
 }
+
+const many = (count: number): string => TEXTS.models.models(count)
 
 function Limits({ status }: { readonly status: Status }) {
   const { attempt, bridge } = useStore()
@@ -223,6 +227,7 @@ interface HealthProps {
 /** What `svc doctor` says, the worst first. */
 function Health({ findings, onLook }: HealthProps) {
   const troubles = (findings ?? []).filter(({ level }) => level === 'bad' || level === 'warn').length
+  const others = (findings ?? []).filter((finding) => !isOfPorts(finding))
   return (
     <section class="card" aria-label={T.health}>
       <header>
@@ -230,7 +235,31 @@ function Health({ findings, onLook }: HealthProps) {
         <Button text={T.check} does={onLook} />
       </header>
       <p role="status">{findings === undefined ? TEXTS.loading : troubles === 0 ? T.ok : T.troubles(troubles)}</p>
-      <FindingList findings={findings ?? []} />
+      <FindingList findings={others} />
+    </section>
+  )
+}
+
+/** The end of the daemon's log, on request. */
+function LogSection() {
+  const { attempt, bridge } = useStore()
+  const [log, setLog] = useState<Awaited<ReturnType<typeof bridge.log>>>()
+  const end = useRef<HTMLPreElement>(null)
+  useEffect(() => end.current?.scrollTo({ top: end.current.scrollHeight }), [log])
+  const look = async (): Promise<void> => setLog(await attempt(bridge.log))
+  return (
+    <section class="card" aria-label={T.log}>
+      <header>
+        <h2>{T.log}</h2>
+        <Button text={log === undefined ? T.showLog : T.newLog} does={look} />
+      </header>
+      <p class="hint">{log === undefined ? T.logHint : (log.place ?? T.noLog)}</p>
+      {log !== undefined && log.lines.length > 0 && (
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, so the keyboard must reach it
+        <pre class="log" ref={end} tabIndex={0}>
+          {log.lines.join('\n')}
+        </pre>
+      )}
     </section>
   )
 }

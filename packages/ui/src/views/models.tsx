@@ -14,13 +14,16 @@ import {
   stateOf
 } from '../model-rows.ts'
 import { Button } from '../parts/button.tsx'
+import { Dialog } from '../parts/dialog.tsx'
 import { DiskMap } from '../parts/disk-map.tsx'
 import { Empty } from '../parts/empty.tsx'
 import { type ColumnOf, Table } from '../parts/table.tsx'
+import { formatPlace, go, leave, place } from '../place.ts'
 import { started } from '../store.ts'
 import { TEXTS } from '../texts.ts'
 import { GarbageDialog } from './garbage.tsx'
 import { ModelDialog } from './model.tsx'
+import { RemoveDialog } from './remove.tsx'
 
 const T = TEXTS.models
 /** With more models, the map is drawn only on request: it reads each manifest. */
@@ -30,10 +33,12 @@ const NARROW = 700
 /** Kept while other views show. */
 const selection = signal<Selection>({ words: '', filter: 'all', column: 'name', isDescending: false })
 const wanted = signal<boolean | undefined>(undefined)
+/** References of the models that are chosen for what is done to several. */
+const picked = signal<ReadonlySet<string>>(new Set())
 
 export function ModelsView() {
   const { rows, inventory, disk, measure } = useStore()
-  const [opened, setOpened] = useState<string>()
+  const open = (model: string): void => go({ view: 'models', model })
   const [isCollecting, setCollecting] = useState(false)
   const count = rows.value.length
   const isMapped = wanted.value ?? (count > 0 && count <= MAX_MAPPED && innerWidth > NARROW)
@@ -41,7 +46,7 @@ export function ModelsView() {
     if (isMapped) void measure()
   }, [isMapped])
   const shown = selectRows(rows.value, selection.value)
-  const row = rows.value.find(({ ref }) => ref === opened)
+  const chosen = rows.value.filter(({ ref }) => picked.value.has(ref))
   return (
     <>
       {(count > 0 || isMapped) && (
@@ -55,11 +60,12 @@ export function ModelsView() {
           onCollect={() => setCollecting(true)}
         />
       )}
+      {chosen.length > 0 && <Picked rows={chosen} />}
       {isMapped && disk.value !== undefined && (
-        <DiskMap disk={disk.value} onOpen={setOpened} onCollect={() => setCollecting(true)} />
+        <DiskMap disk={disk.value} onOpen={open} onCollect={() => setCollecting(true)} />
       )}
       {shown.length > 0 ? (
-        <ModelTable rows={shown} onOpen={({ ref }) => setOpened(ref)} />
+        <ModelTable rows={shown} onOpen={({ ref }) => open(ref)} />
       ) : inventory.value === undefined ? (
         <Empty title={TEXTS.loading} />
       ) : count > 0 ? (
@@ -71,9 +77,28 @@ export function ModelsView() {
           </a>
         </Empty>
       )}
-      {row !== undefined && <ModelDialog key={row.ref} row={row} onClose={() => setOpened(undefined)} />}
+      <AddressedModel />
       {isCollecting && <GarbageDialog onClose={() => setCollecting(false)} />}
     </>
+  )
+}
+
+/** The model that the address names. */
+function AddressedModel() {
+  const { rows, inventory } = useStore()
+  const { model } = place.value
+  const close = (): void => leave({ view: 'models' })
+  if (model === undefined || inventory.value === undefined) return null
+  const row = rows.value.find(({ ref, repo }) => ref === model || repo === model)
+  if (row !== undefined) return <ModelDialog key={row.ref} row={row} onClose={close} />
+  return (
+    <Dialog title={T.notHere(model)} onClose={close}>
+      <footer>
+        <a class="button main" href={formatPlace({ view: 'get', text: model.replace(/:.*/, '') })}>
+          {T.lookForIt}
+        </a>
+      </footer>
+    </Dialog>
   )
 }
 
@@ -112,7 +137,7 @@ function Toolbar({ rows, count, isMapped, onMap, onCollect }: ToolbarProps) {
         ))}
       </select>
       <span role="status" class="hint">
-        {T.count(rows.length, count, formatBytes(bytes))}
+        {T.count(rows.length, count, new Set(rows.map(({ repo }) => repo)).size, formatBytes(bytes))}
       </span>
       <span class="space" />
       <button type="button" aria-pressed={isMapped} onClick={onMap}>
@@ -122,6 +147,60 @@ function Toolbar({ rows, count, isMapped, onMap, onCollect }: ToolbarProps) {
       <Button text={T.garbage} does={onCollect} />
     </div>
   )
+}
+
+/** What is done to all models that are picked. */
+function Picked({ rows }: { readonly rows: readonly ModelRow[] }) {
+  const { attempt, bridge } = useStore()
+  const [isRemoving, setRemoving] = useState(false)
+  const clear = (): void => {
+    picked.value = new Set()
+  }
+  const refs = rows.map(({ ref }) => ref)
+  const each = (work: (ref: string) => Promise<unknown>, said: string) => () =>
+    attempt(
+      async () => {
+        for (const ref of refs) await work(ref)
+        return said
+      },
+      () => `${T.picked(refs.length)}: ${said}`
+    )
+  const isPinned = rows.every(({ member }) => member.pinned === true)
+  const isPrivate = rows.every(({ member }) => member.private)
+  const M = TEXTS.model
+  return (
+    <section class="toolbar picked" aria-label={T.picked(refs.length)}>
+      <strong role="status">{T.picked(refs.length)}</strong>
+      <span class="space" />
+      <Button
+        text={isPinned ? M.unpin : M.pin}
+        does={each((ref) => bridge.setPinned(ref, !isPinned), isPinned ? M.nowUnpinned : M.nowPinned)}
+      />
+      <Button
+        text={isPrivate ? M.makePublic : M.keepPrivate}
+        does={each((ref) => bridge.setPrivate(ref, !isPrivate), isPrivate ? M.nowPublic : M.nowPrivate)}
+      />
+      <Button text={M.evict} does={each((ref) => bridge.evict(ref), M.evicting)} />
+      <Button text={M.remove} look="danger" does={() => setRemoving(true)} />
+      <Button text={T.clear} does={clear} />
+      {isRemoving && (
+        <RemoveDialog
+          references={refs}
+          onClose={() => setRemoving(false)}
+          onRemoved={() => {
+            setRemoving(false)
+            clear()
+          }}
+        />
+      )}
+    </section>
+  )
+}
+
+function pickRows(rows: readonly ModelRow[], isPicked: boolean): void {
+  const refs = new Set(rows.map(({ ref }) => ref))
+  const others = [...picked.value].filter((ref) => !refs.has(ref))
+  picked.value = new Set(isPicked ? [...others, ...refs] : others)
 }
 
 const isColumn = (id: string): id is Column => (COLUMNS as readonly string[]).includes(id)
@@ -150,6 +229,12 @@ function ModelTable({
       keyOf={({ ref }) => ref}
       onOpen={onOpen}
       sort={{ id: column, isDescending, by }}
+      picks={{
+        has: ({ ref }) => picked.value.has(ref),
+        labelOf: ({ ref }) => T.pick(ref),
+        allLabel: T.pickAll,
+        pick: pickRows
+      }}
     />
   )
 }
@@ -198,14 +283,22 @@ function Name({ row: { repo, quant, member } }: { readonly row: ModelRow }) {
   const at = repo.indexOf('/') + 1
   return (
     <span class="name" title={`${repo}:${quant}`}>
-      <span class="owner">{repo.slice(0, at)}</span>
-      <span class="repo">{repo.slice(at)}</span>
-      <span class="quant">
-        <span class="unseen">:</span>
-        <code>{quant}</code>
-      </span>{' '}
+      {/* parts in a row of boxes would be read as several words */}
+      <span class="unseen">
+        {repo}:{quant}
+      </span>
+      <span class="owner" aria-hidden="true">
+        {repo.slice(0, at)}
+      </span>
+      <span class="repo" aria-hidden="true">
+        {repo.slice(at)}
+      </span>
+      <code class="quant" aria-hidden="true">
+        {quant}
+      </code>{' '}
       {member.pinned === true && <span class="tag">{T.pinned}</span>}
       {member.newer !== undefined && <span class="tag warn">{T.newer}</span>}
+      {member.malformed !== undefined && <span class="tag bad">{T.malformed}</span>}
     </span>
   )
 }

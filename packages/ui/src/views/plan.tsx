@@ -1,22 +1,20 @@
 import { useState } from 'preact/hooks'
-import type { JudgedPlan } from '../bridge.ts'
+import { BridgeError, type JudgedPlan } from '../bridge.ts'
 import { useStore } from '../context.ts'
 import { formatBytes } from '../format.ts'
 import { Button } from '../parts/button.tsx'
 import { started } from '../store.ts'
 import { TEXTS } from '../texts.ts'
+import { RefusalView } from './refusal.tsx'
 
 const T = TEXTS.get
 
-type Fits = ReadonlyMap<string, JudgedPlan['fits'][number]>
-
-/** The quants that the source names; else the largest that fits, as the terminal advises. */
-function firstChoice({ artifacts, fits, source }: JudgedPlan): readonly string[] {
+/** The quants that the source names; else the one that is recommended. */
+function firstChoice({ artifacts, recommended, source }: JudgedPlan): readonly string[] {
   const named = new Set(source.quants?.map((quant) => quant.toLowerCase()))
   if (named.size > 0) return artifacts.map(({ quant }) => quant).filter((quant) => named.has(quant.toLowerCase()))
   if (artifacts.length === 1) return [artifacts[0]!.quant]
-  const best = fits.filter(({ fit }) => fit === 'fits').sort((a, b) => b.needBytes - a.needBytes)[0]
-  return best === undefined ? [] : [best.quant]
+  return recommended === undefined ? [] : [recommended]
 }
 
 export function PlanView({ plan }: { readonly plan: JudgedPlan }) {
@@ -29,10 +27,12 @@ export function PlanView({ plan }: { readonly plan: JudgedPlan }) {
   const toggle = (quant: string): void =>
     setChosen(new Set(chosen.has(quant) ? [...chosen].filter((each) => each !== quant) : [...chosen, quant]))
   const { repo, revision } = plan.source
+  const [refused, setRefused] = useState<BridgeError>()
   const start = (): Promise<unknown> =>
-    attempt(
-      () =>
-        bridge.importHf({
+    attempt(async () => {
+      setRefused(undefined)
+      try {
+        return await bridge.importHf({
           repo,
           revision: plan.commit,
           ...(revision !== undefined && { follows: revision }),
@@ -40,21 +40,25 @@ export function PlanView({ plan }: { readonly plan: JudgedPlan }) {
           names: 'normalized',
           aux: ['one'],
           malformed: 'refuse'
-        }),
-      started
-    )
+        })
+      } catch (error) {
+        if (error instanceof BridgeError) setRefused(error)
+        throw error
+      }
+    }, started)
   return (
     <section class="card slim" aria-label={T.plan(plan.repo)}>
       <h2>{T.plan(plan.repo)}</h2>
       <p class="hint">
         {plan.license !== undefined && T.license(plan.license)} {plan.gated === true && T.needsAccess}
       </p>
+      {plan.advice !== undefined && <p class="advice">{T.advice(plan.advice)}</p>}
       {plan.warnings.map((warning) => (
         <p key={warning} class="hint">
           {warning}
         </p>
       ))}
-      <QuantTable artifacts={artifacts} fits={fitsOf(plan)} chosen={chosen} onToggle={toggle} />
+      <QuantTable plan={plan} artifacts={artifacts} chosen={chosen} onToggle={toggle} />
       <footer>
         <Button
           text={chosen.size === 0 ? T.chooseOne : fetchBytes === 0 ? T.start : T.startSize(formatBytes(fetchBytes))}
@@ -64,20 +68,20 @@ export function PlanView({ plan }: { readonly plan: JudgedPlan }) {
         />
         <a href="#jobs">{TEXTS.views.jobs}</a>
       </footer>
+      {refused !== undefined && <RefusalView error={refused} words={plan.repo} onAgain={start} />}
     </section>
   )
 }
 
-const fitsOf = ({ fits }: JudgedPlan): Fits => new Map(fits.map((fit) => [fit.quant, fit]))
-
 interface QuantTableProps {
+  readonly plan: JudgedPlan
   readonly artifacts: JudgedPlan['artifacts']
-  readonly fits: Fits
   readonly chosen: ReadonlySet<string>
   readonly onToggle: (quant: string) => void
 }
 
-function QuantTable({ artifacts, fits, chosen, onToggle }: QuantTableProps) {
+function QuantTable({ plan, artifacts, chosen, onToggle }: QuantTableProps) {
+  const fits = new Map(plan.fits.map((fit) => [fit.quant, fit]))
   return (
     <table class="quants">
       <thead>
@@ -104,6 +108,7 @@ function QuantTable({ artifacts, fits, chosen, onToggle }: QuantTableProps) {
                 <label>
                   <input type="checkbox" checked={chosen.has(quant)} onChange={() => onToggle(quant)} /> {quant}
                   {upstream !== undefined && <small> {upstream}</small>}
+                  {quant === plan.recommended && <span class="tag good">{T.recommended}</span>}
                 </label>
               </th>
               <td class="number">{formatBytes(bytes)}</td>

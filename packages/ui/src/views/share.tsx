@@ -1,3 +1,4 @@
+import type { ShareResult } from '@svc/client/protocol'
 import { encode } from 'uqr'
 import { useAnswer, useStore } from '../context.ts'
 import { Copyable } from '../parts/copy.tsx'
@@ -7,22 +8,39 @@ import { TEXTS } from '../texts.ts'
 const T = TEXTS.share
 
 export function ShareDialog({ reference, onClose }: { readonly reference: string; readonly onClose: () => void }) {
-  const { bridge } = useStore()
+  const { bridge, status } = useStore()
   const share = useAnswer(() => bridge.share(reference), [], onClose)
+  const reach = share && reachOf(share, status.value?.swarm.dhtPort !== undefined)
   return (
     <Dialog title={T.title(reference)} onClose={onClose}>
-      <p role="status">{share === undefined ? TEXTS.loading : share.announced ? T.announced : T.notAnnounced}</p>
+      <p role="status" class={`mark ${reach === undefined ? 'none' : reach === 'nobody' ? 'warn' : 'good'}`}>
+        {reach === undefined ? TEXTS.loading : T.reach[reach]}
+      </p>
       {share?.note !== undefined && <p class="hint">{share.note}</p>}
-      {share !== undefined && (
+      {share !== undefined && reach !== undefined && reach !== 'nobody' && (
         <>
-          <Copyable label={T.command} text={share.command} />
+          <Copyable label={T.command[reach]} text={share.command} />
           <Copyable label={T.magnet} text={share.magnet} />
-          <Qr text={share.magnet} label={T.qr} />
+          {reach !== 'machine' && <Qr text={share.magnet} label={T.qr} />}
         </>
       )}
     </Dialog>
   )
 }
+
+type Reach = keyof typeof T.reach
+
+/** Who can reach what is announced: the addresses in the link tell, and whether strangers find it without them. */
+export function reachOf({ announced, note, peers, webseeds, trackers }: ShareResult, isListed: boolean): Reach {
+  if (!announced) return 'nobody'
+  // of an announced model, a note says that no address leads here from outside
+  if (note !== undefined) return 'machine'
+  const hosts = [...peers, ...webseeds].map((address) => address.replace(/^https?:\/\//, ''))
+  return isListed || trackers.length > 0 || hosts.some((host) => !LOCAL.test(host)) ? 'anybody' : 'network'
+}
+
+/** Addresses that lead nowhere outside of a network: RFC 1918, link-local, and unique local ones. */
+const LOCAL = /^(?:10\.|127\.|192\.168\.|169\.254\.|172\.(?:1[6-9]|2\d|3[01])\.|\[(?:f[cd]|fe[89ab]|::1))/i
 
 /** A QR code of the text, or a sentence where it is too long for one. */
 function Qr({ text, label }: { readonly text: string; readonly label: string }) {

@@ -7,24 +7,29 @@ import { TEXTS } from '../texts.ts'
 
 const T = TEXTS.get
 
-type SourceMeaning = Exclude<Meaning, { readonly kind: 'hf' | 'unknown' }>
+type SourceMeaning = Exclude<Meaning, { readonly kind: 'hf' | 'unknown' | 'absent' }>
+
+interface SourceProps {
+  readonly meaning: SourceMeaning
+  /** The name that it should have. */
+  readonly as?: string | undefined
+}
 
 /** Asks what a folder, an image or a magnet link does not say, and imports it. */
-export function SourceForm({ meaning }: { readonly meaning: SourceMeaning }) {
+export function SourceForm({ meaning, as }: SourceProps) {
   const { attempt, bridge, status } = useStore()
-  const [name, setName] = useState(suggestionOf(meaning))
+  const [name, setName] = useState(as ?? suggestionOf(meaning))
+  const [isPrivate, setPrivate] = useState(meaning.kind === 'bt' && meaning.private === true)
   const [pin, setPin] = useState(meaning.kind === 'bt' ? (meaning.manifestDigest ?? '') : '')
   return (
     <form
       class="card slim"
       onSubmit={(event) => {
         event.preventDefault()
-        void attempt(() => importOf(bridge, meaning, name.trim(), pin.trim()), started)
+        void attempt(() => importOf(bridge, meaning, { name: name.trim(), pin: pin.trim(), isPrivate }), started)
       }}
     >
       <p>{sentenceOf(meaning)}</p>
-      {meaning.kind === 'bt' && meaning.private === true && <p>{T.meaning.private}</p>}
-      {meaning.kind === 'local' && isSharedUnasked(status.value) && <p class="hint">{T.meaning.shared}</p>}
       {meaning.kind === 'bt' && (
         <label class="wide-field">
           {T.pin}
@@ -35,6 +40,15 @@ export function SourceForm({ meaning }: { readonly meaning: SourceMeaning }) {
         {T.as}
         <input required={meaning.kind !== 'bt'} value={name} onInput={(event) => setName(event.currentTarget.value)} />
       </label>
+      {meaning.kind !== 'oci' && (
+        <label>
+          <input type="checkbox" checked={isPrivate} onChange={(event) => setPrivate(event.currentTarget.checked)} />{' '}
+          {TEXTS.model.keepPrivate}
+        </label>
+      )}
+      {meaning.kind === 'local' && !isPrivate && isSharedUnasked(status.value) && (
+        <p class="hint">{T.meaning.shared}</p>
+      )}
       <footer>
         <button type="submit" class="main">
           {T.import}
@@ -67,10 +81,18 @@ function sentenceOf(meaning: SourceMeaning): string {
   return meaning.kind === 'oci' ? T.meaning.oci(meaning.image) : T.meaning.bt
 }
 
-function importOf(bridge: BridgeClient, meaning: SourceMeaning, name: string, pin: string): Promise<Job> {
+interface Choice {
+  readonly name: string
+  readonly pin: string
+  readonly isPrivate: boolean
+}
+
+function importOf(bridge: BridgeClient, meaning: SourceMeaning, { name, pin, isPrivate }: Choice): Promise<Job> {
+  const kept = isPrivate && { private: true }
   if (meaning.kind === 'local')
-    return bridge.importLocal({ paths: [meaning.path], as: name, names: 'normalized', malformed: 'refuse' })
+    return bridge.importLocal({ paths: [meaning.path], as: name, names: 'normalized', malformed: 'refuse', ...kept })
   if (meaning.kind === 'oci') return bridge.importOci({ image: meaning.image, as: name, malformed: 'refuse' })
-  const { kind: _, as: __, ...shared } = meaning
-  return bridge.importBt({ ...shared, manifestDigest: pin, manifestFromPeers: true, ...(name !== '' && { as: name }) })
+  const { kind: _, as: __, private: ___, ...shared } = meaning
+  const named = name !== '' && { as: name }
+  return bridge.importBt({ ...shared, manifestDigest: pin, manifestFromPeers: true, ...named, ...kept })
 }
