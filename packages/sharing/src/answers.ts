@@ -42,7 +42,7 @@ export const ANSWERS: DocumentParsers<AnswerKinds> = {
 export class AnswerReader extends DocumentThread<AnswerKinds> {
   constructor(clock?: Pick<Clock, 'after'>) {
     const url = workerUrl('./answer-worker', import.meta.url)
-    super(ANSWERS, { url, name: 'svcd-answers', ...(clock && { clock }) })
+    super(ANSWERS, { url, name: 'svc-swarm-documents', ...(clock && { clock }) })
   }
 }
 

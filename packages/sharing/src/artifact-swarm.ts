@@ -11,7 +11,7 @@ export interface ArtifactSwarmDeps extends Pick<Library, 'store' | 'leafLayers' 
   readonly holdings: { readonly arrivals: ArtifactStorageOptions['arrivals'] }
   readonly swarm: Swarm
   readonly webseed: () => WebseedListener | undefined
-  /** Trackers to announce to in addition to the hints (`[swarm] trackers`). */
+  /** Trackers to announce to in addition to the hints. */
   readonly trackers: readonly string[]
   /** An artifact began to be seeded, or left; waited for. */
   readonly onSeeding?: (manifestDigest: Sha256Digest) => Promise<void>
@@ -39,7 +39,7 @@ export interface JoinOptions
   readonly onWarning?: (warning: TorrentWarning) => void
 }
 
-/** Since the daemon's start. */
+/** Since the start. */
 export interface SwarmTotals {
   readonly downloadedBytes: number
   readonly uploadedBytes: number

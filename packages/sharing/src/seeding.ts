@@ -1,19 +1,15 @@
-import type { VerifyStatus } from '@svc/cas'
 import { forEachLimited } from '@svc/internal-concurrency'
 import { type ArtifactState, heldBackReason, type Library, type Needed } from '@svc/library/parts'
-import type { ArtifactTorrent } from '@svc/manifest'
 import type { Sha256Digest } from '@svc/ref'
 import type { ArtifactSwarm } from './artifact-swarm.ts'
 import type { ArtifactTorrents } from './artifact-torrents.ts'
 import type { SwarmSettings } from './settings.ts'
 import { absentOf } from './space.ts'
 import type { HeldBack, Verifying } from './status.ts'
+import { type SeedCandidate, verifySeeds } from './verify-seeds.ts'
 
 /** The socket waits for the start-up verification no longer than this (spec swarm.6). */
 const START_LIMIT_MS = 10_000
-const LOG_EVERY_MS = 5_000
-/** Blobs verified concurrently: the store distributes them over its hashing threads. */
-const PARALLEL_BLOBS = 4
 /** Joining consists of waiting for many small reads. */
 const PARALLEL_JOINS = 16
 
@@ -26,11 +22,6 @@ export interface ArtifactSeedingDeps extends Pick<Library, 'store' | 'artifacts'
   readonly startLimitMs?: number | undefined
 }
 
-interface SeedCandidate {
-  readonly state: ArtifactState
-  readonly torrent: ArtifactTorrent
-}
-
 /**
  * Decides which artifacts are announced: the complete ones, re-hashed at the start unless the owner disabled that;
  * restricted ones are held back (spec swarm.4 to swarm.6).
@@ -39,7 +30,6 @@ export class ArtifactSeeding {
   readonly #deps: ArtifactSeedingDeps
   readonly #stop = new AbortController()
   readonly #heldBack = new Map<Sha256Digest, HeldBack>()
-  readonly #checked = new Map<Sha256Digest, Promise<VerifyStatus>>()
   /** Artifacts that the start still has to re-hash: only the start joins them. */
   readonly #unverified = new Set<Sha256Digest>()
   /** Running joins: concurrent callers wait for the same one, and an artifact that becomes withheld leaves after it. */
@@ -235,75 +225,19 @@ export class ArtifactSeeding {
     return undefined
   }
 
-  async #verifyAndJoin(candidates: readonly SeedCandidate[]): Promise<void> {
-    const { log } = this.#deps
-    const distinct = new Map(
-      candidates.flatMap(({ torrent }) => torrent.files.map(({ digest, length }) => [digest, length] as const))
-    )
-    const bytesTotal = [...distinct.values()].reduce((sum, bytes) => sum + bytes, 0)
-    let artifactsDone = 0
-    let bytesDone = 0
-    const report = (): void => {
-      this.#progress = { artifactsDone, artifactsTotal: candidates.length, bytesDone, bytesTotal }
-    }
-    report()
-    const timer = this.#deps.clock.every(LOG_EVERY_MS, () =>
-      log.info(this.#progress ?? {}, 'verifying what will be seeded')
-    )
-    const queue = [...candidates]
-    const work = async (): Promise<void> => {
-      for (let next = queue.shift(); next !== undefined; next = queue.shift()) {
-        const sound = await this.#isSound(next, (bytes) => {
-          bytesDone += bytes
-          report()
-        })
+  #verifyAndJoin(candidates: readonly SeedCandidate[]): Promise<void> {
+    return verifySeeds(candidates, {
+      ...this.#deps,
+      signal: this.#stop.signal,
+      onProgress: (progress) => {
+        this.#progress = progress
+      },
+      onVerified: async (candidate, isSound) => {
         // a damaged one may be repaired from now on, and then joins
-        this.#unverified.delete(next.state.manifestDigest)
-        if (sound) await this.#join(next)
-        artifactsDone++
-        report()
+        this.#unverified.delete(candidate.state.manifestDigest)
+        if (isSound) await this.#join(candidate)
       }
-    }
-    try {
-      await Promise.all(Array.from({ length: PARALLEL_BLOBS }, work))
-    } finally {
-      timer.cancel()
-      this.#checked.clear()
-    }
-  }
-
-  /** Re-hashes the blobs of an artifact; blobs shared by several artifacts are hashed once. */
-  async #isSound({ state, torrent }: SeedCandidate, advance: (bytes: number) => void): Promise<boolean> {
-    const { store, log } = this.#deps
-    let sound = true
-    for (const { digest, length } of torrent.files) {
-      this.#stop.signal.throwIfAborted()
-      let check = this.#checked.get(digest)
-      if (check === undefined) {
-        check = store.verify(digest, { signal: this.#stop.signal }).then(({ status }) => status)
-        this.#checked.set(digest, check)
-        check.then(
-          () => advance(length),
-          () => undefined
-        )
-      }
-      try {
-        const status = await check
-        if (status === 'ok') continue
-        log.error(
-          { manifest: state.manifestDigest, blob: digest, status },
-          'a blob is corrupt or missing: it was moved to quarantine, and its artifact is not announced; ensure can repair it'
-        )
-      } catch (error) {
-        this.#stop.signal.throwIfAborted()
-        log.error(
-          { err: error, manifest: state.manifestDigest, blob: digest },
-          'a blob cannot be read: its artifact is not announced'
-        )
-      }
-      sound = false
-    }
-    return sound
+    })
   }
 
   #join(candidate: SeedCandidate): Promise<void> {

@@ -27,7 +27,7 @@ interface ServedEntry extends ServedArtifact {
 }
 
 export interface WebseedListenerDeps extends Pick<Library, 'store' | 'log' | 'clock'> {
-  /** The peers' budget: `[swarm] upload_limit` applies to both together (spec swarm.9). Absent: no limit. */
+  /** The peers' budget: the limit applies to both together (spec swarm.9). Absent: no limit. */
   readonly budget?: SendBudget | undefined
 }
 

@@ -36,7 +36,7 @@ export interface FillContext {
 }
 
 /**
- * Fetches missing blobs of a known artifact from the swarm. Implemented by the daemon's swarm client.
+ * Fetches missing blobs of a known artifact from the swarm. `@svc/sharing` has one.
  *
  * `fill` resolves when every missing blob is in the store, durable and verified. It throws a `LibraryError`:
  * `E_SOURCE_UNAVAILABLE` (no source, or none within the time-out), `E_NOT_IMPORTABLE` (bytes do not verify),
