@@ -75,8 +75,8 @@ class LibrarySharing implements ModelSharing {
     return running.run('import', options, (work) => withLease(store, () => this.#client.importPinned(request, work)))
   }
 
-  status(): Promise<SharingStatus> {
-    return this.#client.status()
+  async status(): Promise<SharingStatus> {
+    return { ...(await this.#client.status()), ...this.#client.totals() }
   }
 
   close(): Promise<void> {

@@ -46,6 +46,9 @@ export interface SharingStatus {
   readonly peers: number
   readonly downBytesPerSecond: number
   readonly upBytesPerSecond: number
+  /** Of models, since the start. */
+  readonly downloadedBytes: number
+  readonly uploadedBytes: number
   /** `host:port` of the listeners. */
   readonly peerAddress?: string
   readonly webseedAddress?: string

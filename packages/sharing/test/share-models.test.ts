@@ -10,6 +10,8 @@ import { type ModelSharing, type SharingOptions, shareModels } from '../src/inde
 // Two libraries with an engine each, in one process
 vi.setConfig({ testTimeout: 60_000 })
 
+const MIB = 1 << 20
+
 interface Node {
   readonly library: OwnedModels
   readonly sharing: ModelSharing
@@ -112,4 +114,37 @@ test('an address that is in use is refused, and the library works on', async () 
   const refused = shareModels(library, { peer: { host: '127.0.0.1', port }, dht: false })
   await expect(refused).rejects.toMatchObject({ name: 'LibraryError', code: 'E_INVALID' })
   expect(await library.list()).toEqual([])
+})
+
+test('an ended fetch keeps its verified bytes, and the next one goes on with them', async () => {
+  const seed = await node({ uploadLimitBytesPerSecond: 2 * MIB })
+  await imported(seed, { 'large-q8_0.gguf': gguf(6 * MIB) }, 'me/large')
+  const shared = await seed.sharing.share('svc:///me/large:q8_0')
+  const other = await node()
+  const end = new AbortController()
+  const reason = new Error('no longer wanted')
+  const first = other.sharing.fetch(shared, 'them/large', {
+    signal: end.signal,
+    onProgress: ({ bytesDone = 0 }) => bytesDone > 3 * MIB && end.abort(reason)
+  })
+  await expect(first).rejects.toBe(reason)
+  expect(await other.library.list()).toEqual([])
+
+  await other.sharing.fetch(shared, 'them/large')
+  expect(await digests(other, 'svc:///them/large:q8_0')).toEqual(await digests(seed, 'svc:///me/large:q8_0'))
+  const { downloadedBytes } = await other.sharing.status()
+  expect(downloadedBytes).toBeGreaterThan(6 * MIB)
+  // a piece that was under way comes twice
+  expect(downloadedBytes).toBeLessThan(8 * MIB)
+})
+
+test('sharing ends with its library', async () => {
+  const { library, sharing, folder } = await node()
+  await imported({ library, sharing, folder }, { 'a-q8_0.gguf': gguf(500) }, 'me/a')
+  expect((await sharing.share('svc:///me/a:q8_0')).announced).toBe(true)
+  await library.close()
+  await sharing.close()
+  const reopened = await openLibrary({ root: join(folder, 'store') })
+  expect(await reopened.list()).toHaveLength(1)
+  await reopened.close()
 })
