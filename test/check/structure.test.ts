@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { checkFunctions } from '../../scripts/structure/functions.ts'
+import { JSON_PARSE } from '../../scripts/structure/json.ts'
 import { checkTree, type RuleName } from '../../scripts/structure/rules.ts'
 import { TERMINAL } from '../../scripts/structure/terminal.ts'
 import { readTree } from '../../scripts/structure/tree.ts'
@@ -173,6 +174,13 @@ const broken: [name: string, rule: RuleName, path: string, line: number, content
       `\n${code}\n`
     ])
   ),
+  [
+    'a document of strangers parsed at once',
+    'json-parse',
+    'packages/hub/src/a.ts',
+    2,
+    `\nconst value = JSON.${'parse'}(text)\n`
+  ],
   ['a second type of one name', 'type-name', 'packages/ref/src/ref.ts', 2, `\nexport interface Ref {}\n`],
   ['a component with the name of a type', 'type-name', 'packages/ui/src/ref.tsx', 1, `export const Ref = () => 'x'\n`],
   ['a note to oneself', 'forbidden-word', 'docs/api.md', 2, `# API\n${'TO'}DO: write it\n`],
@@ -193,6 +201,12 @@ test('a file that writes to an Output needs no exception', () => {
   const list = { path: 'scripts/structure/terminal.ts', text: '' }
   const found = checkTree([list]).map(({ rule, path }) => [rule, path])
   expect(found).toEqual(Object.keys(TERMINAL).map(() => ['terminal', list.path]))
+})
+
+test('a file that parses no JSON needs no exception', () => {
+  const list = { path: 'scripts/structure/json.ts', text: '' }
+  const found = checkTree([list]).map(({ rule, path }) => [rule, path])
+  expect(found).toEqual(Object.keys(JSON_PARSE).map(() => ['json-parse', list.path]))
 })
 
 test('the first tier has no exception', () => {
@@ -245,6 +259,7 @@ describe('each rule fails where it is broken, and no other rule does', () => {
       'system-clock': true,
       terminal: true,
       'wall-time': true,
+      'json-parse': true,
       'type-name': true,
       spelling: true,
       'comment-style': true
