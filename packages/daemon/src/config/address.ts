@@ -1,4 +1,4 @@
-import { type PeerAddress, tryParseAddress, tryParseRange } from '@svc/internal-net'
+import { type PeerAddress, tryParseAddress } from '@svc/internal-net'
 import { ConfigError, StartError } from '../errors.ts'
 
 /** `host:port`, IPv6 in brackets, port 0 to 65535; undefined for anything else. */
@@ -26,20 +26,4 @@ export async function listenAt<T>(text: string, key: string, listen: (address: P
     if (cause instanceof StartError) throw cause
     throw new StartError(`${key} = "${text}" cannot be used: ${(cause as Error).message}`, { cause })
   }
-}
-
-/** `[swarm] trusted`. @throws ConfigError naming the entry */
-export function configuredRanges(texts: readonly string[]): readonly string[] {
-  for (const text of texts)
-    if (tryParseRange(text) === undefined)
-      throw new ConfigError(
-        `[swarm] trusted has ${JSON.stringify(text)}, expected an address range without bits beyond its prefix, e.g. "10.0.0.0/8" or "fd00::/8"`
-      )
-  return texts
-}
-
-/** `[swarm] zone`. @throws ConfigError */
-export function configuredZone(zone: string | undefined): string | undefined {
-  if (zone === undefined || /^[A-Za-z0-9._-]{1,64}$/.test(zone)) return zone
-  throw new ConfigError(`[swarm] zone is ${JSON.stringify(zone)}, expected 1 to 64 letters, digits, ".", "_" and "-"`)
 }
