@@ -116,7 +116,7 @@ reads on demand (lookups, small files) | {demand#READS.atOnce} at a time, {deman
 cached hub lookups | {lookups#MAX_KNOWN_BYTES} and {lookups#MAX_ABSENT} absent ones for {lookups#KNOWN_MS} | hub mirror | looked up again | lookups
 listing on demand | {plan#MAX_TEXT_BYTES}, {stranger-listing#MAX_KEPT_FILES} model files; heap {pool#STRANGERS_HEAP_MIB} | thread | absent; the thread restarts | long-listings.slow long-listings.faults
 jobs for clients | {demand-jobs#MAX_JOBS} at a time, turns of {demand-jobs#TURN_MS}; {demand-jobs#GRACE_MS} without a client | mirrors | 429; ended, kept | demand-jobs mirror-on-demand
-bytes on demand | [mirror] on_demand_bytes, {config#DEFAULT_DAY_BYTES|bytes} | 24 hours | 507 | mirror-on-demand oci-arriving.slow strangers
+bytes on demand | [mirror] on_demand_bytes, {keys#DEFAULT_DAY_BYTES|bytes} | 24 hours | 507 | mirror-on-demand oci-arriving.slow strangers
 small files on demand | {hub-demand#MAX_SMALL_BYTES} each, and in memory | hub mirror | imported; read again | small-on-demand.faults
 headers on demand | {hub-demand#ANSWER_MS} (manifests at the OCI mirror {swarm-demand#HOLD_MS}) | request | 429, for weights the headers of a response that waits | mirror-on-demand oci-arriving.slow
 waiting clients | {demand#MAX_WAITING} | mirrors | 429; a host with fewer displaces one with the most | oci-arriving.slow oci-clients.faults

@@ -51,6 +51,9 @@ const flag = <Name extends string>(setting: Name, fallback: boolean, summary: st
 
 const text = <Name extends string>(setting: Name, summary: string) => key('string', setting, unlessEmpty, summary)
 
+const DEFAULT_DAY_BYTES = 500e9
+const DEFAULT_IMPORT_SECONDS = 12 * 3600
+
 /**
  * Every key of the configuration file (spec conf.3 to conf.8), as listed in docs/configuration.md: its type, its setting, what
  * it is for, and what it becomes, with the default. The types of file and settings, the check, the man page and the reference follow.
@@ -130,7 +133,12 @@ export const CONFIG_KEYS = {
       repositories,
       'repositories that clients may fetch: "owner/name", "owner/*" or "*"'
     ),
-    on_demand_bytes: key('bytes', 'bytesPerDay', or(500e9), 'bytes fetched on demand within 24 hours, at most'),
+    on_demand_bytes: key(
+      'bytes',
+      'bytesPerDay',
+      or(DEFAULT_DAY_BYTES),
+      'bytes fetched on demand within 24 hours, at most'
+    ),
     on_demand_revisions: key(
       'string',
       'revisions',
@@ -141,7 +149,7 @@ export const CONFIG_KEYS = {
     on_demand_timeout: key(
       'seconds',
       'timeoutMs',
-      milliseconds(12 * 3600),
+      milliseconds(DEFAULT_IMPORT_SECONDS),
       'seconds after which an import on demand is given up'
     )
   },
