@@ -25,5 +25,6 @@ export type {
 export { type LibraryOptions, openLibrary } from './embedded/open-library.ts'
 export { type ConnectOptions, openOrConnect } from './embedded/open-or-connect.ts'
 export { readLibrary } from './embedded/read-library.ts'
+export type { ModelSource } from './import/model-source.ts'
 export type { Collected, CollectOptions } from './operations/collect.ts'
 export type { FileInProgress } from './operations/work.ts'

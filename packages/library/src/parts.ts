@@ -90,6 +90,7 @@ export {
   readSmallBlob,
   readWholeBlob,
   requireStore,
+  type SharingPolicy,
   SIGNATURE,
   type SignedListing,
   SignedModels,
@@ -141,6 +142,7 @@ export { companionWarnings, leftOut } from './import/companions.ts'
 export { configFacts } from './import/config-facts.ts'
 export type { Imported } from './import/imported.ts'
 export { type CompanionsRequest, Importer, type ImportRequest } from './import/importer.ts'
+export type { ListableSource, SourceParts } from './import/model-source.ts'
 export type { PlannedImport } from './import/plan.ts'
 export { Proof } from './import/proof.ts'
 export { writeDocument, writeRecord } from './import/seal.ts'

@@ -277,7 +277,7 @@ export const DIRECT: readonly Mutation[] = [
   ...of('daemon/src/sources/catalog/catalog.ts', [
     {
       what: 'a private pull does not announce',
-      find: `quiet = !verdictOf({ provenance }, 'swarm', config.swarm).given`,
+      find: `quiet = !verdictOf({ provenance }, 'swarm', sharing).given`,
       replace: `quiet = false`,
       caughtBy: { file: `${TESTS}/sources/catalog/withheld.slow.ts`, name: 'is not announced to the listing' }
     }

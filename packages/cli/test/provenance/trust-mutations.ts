@@ -142,7 +142,7 @@ export const TRUST: readonly Mutation[] = [
   ...of('daemon/src/sources/catalog/catalog.ts', [
     {
       what: 'trust: a pull does not upload a model that needs a signature',
-      find: `const rule = trust.ruleFor({ typed: [formatRepoId(repo)], claimed: [entry.repo, anchor.repo] })`,
+      find: `const rule = trust.ruleFor({ typed: [formatRepoId(as)], claimed: [entry.repo, anchor.repo] })`,
       replace: `const rule = undefined as ReturnType<typeof trust.ruleFor>`,
       caughtBy: {
         file: `${TESTS}/sources/catalog/withheld.slow.ts`,

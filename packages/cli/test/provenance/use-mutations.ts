@@ -449,7 +449,7 @@ const SWARM = [
 ]
 
 const V1 = [
-  ...of('daemon/src/sources/catalog/catalog.ts', [
+  ...of('daemon/src/sources/catalog/seeding.ts', [
     [
       CATALOG('a model made private leaves'),
       'a v1 torrent is joined only if its files may leave',
@@ -459,20 +459,8 @@ const V1 = [
     [
       CATALOG('a model made private leaves'),
       'a v1 torrent is seeded only as the rule permits',
-      'else if (heldBackReason(standing, config.swarm) !== undefined) return false',
+      'else if (heldBackReason(standing, sharing) !== undefined) return false',
       ''
-    ],
-    [
-      CATALOG('imported as private'),
-      'a private pull counts as private from the start',
-      'const provenance = withMark(anchor.provenance, selection.private, clock)',
-      'const { provenance } = anchor'
-    ],
-    [
-      CATALOG('imported as private'),
-      'a pull uploads only files that may leave',
-      'heldBackReason({ provenance }, config.swarm) === undefined',
-      'provenance !== undefined'
     ],
     [
       testOf(`${DAEMON}/sources/catalog/seeding-and-resuming.slow.ts`, 'even if the pull that noticed fails'),
@@ -485,6 +473,20 @@ const V1 = [
       'a model that another import withholds leaves its v1 swarm',
       'artifacts.listen((manifestDigest) => {',
       'void ((manifestDigest: Sha256Digest) => {'
+    ]
+  ]),
+  ...of('daemon/src/sources/catalog/catalog.ts', [
+    [
+      CATALOG('imported as private'),
+      'a private pull counts as private from the start',
+      'const provenance = withMark(anchor.provenance, selection.private, clock)',
+      'const { provenance } = anchor'
+    ],
+    [
+      CATALOG('imported as private'),
+      'a pull uploads only files that may leave',
+      'heldBackReason({ provenance }, sharing) === undefined',
+      'provenance !== undefined'
     ]
   ]),
   ...of('daemon/src/sources/catalog/content.ts', [

@@ -10,7 +10,6 @@ import { ManifestError, type ManifestErrorCode } from '@svc/manifest'
 import { MetainfoError, type MetainfoErrorCode } from '@svc/metainfo'
 import { RefError } from '@svc/ref'
 import type { SwarmError, SwarmErrorCode } from '@svc/swarm'
-import { SwarmV1Error, type SwarmV1ErrorCode } from '@svc/swarm-v1'
 import { ViewError, type ViewErrorCode } from '@svc/view/view-error'
 import { advised } from '../advice.ts'
 import { DaemonError } from '../errors.ts'
@@ -92,10 +91,6 @@ const SWARM = {
   E_CLOSED: { code: 'E_ABORTED', message: () => 'the swarm client left the torrent before it was complete' }
 } as const satisfies Record<SwarmErrorCode, Rule<SwarmError>>
 
-const SWARM_V1 = {
-  E_SWARM_V1: 'E_SOURCE_UNAVAILABLE'
-} as const satisfies Record<SwarmV1ErrorCode, Rule<SwarmV1Error>>
-
 const VIEW = {
   E_BAD_NAME: 'E_BAD_REQUEST',
   E_MISSING_BLOB: 'E_NOT_FOUND',
@@ -176,7 +171,6 @@ export function toWireError(error: unknown): WireError {
   // the hub client uses the API's codes (spec hub.6)
   if (error instanceof HubError) return wire(error.code, error.message, { hidden: error.code === 'E_INTERNAL' })
   if (isNamed<SwarmError>(error, 'SwarmError')) return byRule(SWARM[error.code], error)
-  if (error instanceof SwarmV1Error) return byRule(SWARM_V1[error.code], error)
   if (error instanceof ViewError) return byRule(VIEW[error.code], error)
   return unforeseen(error)
 }

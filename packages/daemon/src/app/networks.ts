@@ -1,6 +1,6 @@
 import type { SwarmClient } from '@svc/sharing/parts'
+import { CatalogJobs, type CatalogJobsDeps } from '../jobs/catalog-jobs.ts'
 import { HubJobs, type HubJobsDeps } from '../jobs/hub-jobs.ts'
-import { Catalog, type CatalogDeps } from '../sources/catalog/catalog.ts'
 import { type ConfiguredSwarmDeps, openSwarm } from './open-swarm.ts'
 
 /** What the daemon uses of the swarm client. */
@@ -10,12 +10,12 @@ export interface SwarmNetwork extends Pick<SwarmClient, keyof SwarmClient> {}
 export interface NetworkFactories {
   readonly swarm?: (deps: ConfiguredSwarmDeps) => SwarmNetwork | Promise<SwarmNetwork>
   readonly hub?: (deps: HubJobsDeps) => HubJobs | Promise<HubJobs>
-  readonly catalog?: (deps: CatalogDeps) => Catalog | Promise<Catalog>
+  readonly catalog?: (deps: CatalogJobsDeps) => CatalogJobs | Promise<CatalogJobs>
 }
 
 /** The networks of this build. */
 export const BUILTIN_NETWORKS: NetworkFactories = {
   swarm: (deps) => openSwarm(deps),
   hub: (deps) => new HubJobs(deps),
-  catalog: (deps) => new Catalog(deps)
+  catalog: (deps) => new CatalogJobs(deps)
 }

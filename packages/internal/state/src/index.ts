@@ -58,6 +58,7 @@ export {
   isPrivate,
   MAX_UNPROVEN,
   type Provenance,
+  type SharingPolicy,
   verdictOf,
   withheldNotice,
   withMark

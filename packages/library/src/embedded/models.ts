@@ -1,3 +1,4 @@
+import type { ModelSource } from '../import/model-source.ts'
 import type { Collected, CollectOptions } from '../operations/collect.ts'
 import type { FileInProgress } from '../operations/work.ts'
 
@@ -123,6 +124,11 @@ export interface Models extends ReadableModels {
 export interface OwnedModels extends Models {
   /** The folder of the store. */
   readonly root: string
+  /**
+   * Brings models into the store, each file verified, under a name `ns/name`: files of this machine, or those of another place.
+   * @throws `E_NOT_IMPORTABLE`; for another place also `E_NOT_AT_SOURCE`, `E_BAD_LISTING`, `E_SOURCE_UNAVAILABLE`, `E_SOURCE_FORBIDDEN`
+   */
+  import(source: LocalFiles | ModelSource, as: string, options?: WorkOptions): Promise<ImportedModels>
   /** Removes, or with `dryRun` counts, blobs that no name needs and nobody has open. */
   collect(what?: CollectOptions, options?: WorkOptions): Promise<Collected>
   /** Ends what runs, and releases the store. What `open` handed out is no longer kept. Idempotent. */

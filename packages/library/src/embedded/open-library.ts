@@ -12,7 +12,9 @@ import {
   type Resolved,
   TrustRules
 } from '@svc/internal-state'
-import { Importer } from '../import/importer.ts'
+import { formatRepoId, type RepoId } from '@svc/ref'
+import { Importer, type ImportRequest } from '../import/importer.ts'
+import { isListable, type ModelSource } from '../import/model-source.ts'
 import { importSelectionOf } from '../import/selection.ts'
 import { importTarget } from '../import/target.ts'
 import { toolsHere } from '../local/downloads.ts'
@@ -23,6 +25,7 @@ import type { Filler } from '../operations/fill.ts'
 import { Room } from '../operations/room.ts'
 import { SourcesFiller } from '../operations/sources-filler.ts'
 import { verify, verifyTarget } from '../operations/verify.ts'
+import type { Work } from '../operations/work.ts'
 import { listModels } from './list-models.ts'
 import type {
   ImportedModels,
@@ -96,6 +99,7 @@ class OpenedLibrary implements OwnedModels {
   readonly #parts: Library
   readonly #threads: Threads
   readonly #running = new Operations()
+  readonly #room: Room
   readonly #importer: Importer
   readonly #room: Room
   #swarm: Filler | undefined
@@ -108,8 +112,15 @@ class OpenedLibrary implements OwnedModels {
     this.#parts = parts
     this.#threads = threads
     this.#handedOut = parts.store.lease([])
+<<<<<<< HEAD
     this.#room = new Room({ ...parts, limits: { minFreeBytes: 0 }, inBackground: () => undefined })
     this.#importer = new Importer({ ...parts, room: this.#room, offload, strangersOffload: offload })
+=======
+    const room = new Room({ ...parts, limits: { minFreeBytes: 0 }, inBackground: () => undefined })
+    this.#room = room
+    this.#importer = new Importer({ ...parts, room, offload, strangersOffload: offload })
+    this.#filler = new SourcesFiller({ ...parts, room, source: undefined, swarm: undefined })
+>>>>>>> dd943e4a (The catalog knows no job, configuration or error of the API, and is loaded where one is configured; a library imports from other sources)
   }
 
   /** Undefined for models that this process does not own. */
@@ -144,14 +155,23 @@ class OpenedLibrary implements OwnedModels {
     return listModels(this.#parts)
   }
 
-  async import({ paths }: LocalFiles, as: string, options: WorkOptions = {}): Promise<ImportedModels> {
+  async import(from: LocalFiles | ModelSource, as: string, options: WorkOptions = {}): Promise<ImportedModels> {
     const repo = importTarget(as, 'as')
     return this.#running.run('import', options, (work) =>
-      withLease(this.#parts.store, async () => {
-        const source = await localSource(paths, { as, tools: toolsHere() })
-        return this.#importer.run({ repo, source, selection: EVERYTHING }, work)
-      })
+      withLease(this.#parts.store, async () =>
+        this.#importer.run({ repo, ...(await this.#listed(from, repo, work)) }, work)
+      )
     )
+  }
+
+  async #listed(from: LocalFiles | ModelSource, repo: RepoId, work: Work): Promise<Omit<ImportRequest, 'repo'>> {
+    if ('paths' in from)
+      return {
+        source: await localSource(from.paths, { as: formatRepoId(repo), tools: toolsHere() }),
+        selection: EVERYTHING
+      }
+    if (!isListable(from)) throw new LibraryError('E_INVALID', 'the first argument is no source of models')
+    return from.list({ ...this.#parts, room: this.#room, offload: this.#threads.offload }, work, repo)
   }
 
   async ensure(ref: string, options: WorkOptions = {}): Promise<LocatedModel> {

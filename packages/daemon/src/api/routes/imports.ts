@@ -13,12 +13,12 @@ import type { Library } from '@svc/library/parts'
 import { tryParseDigest } from '@svc/ref'
 import type { DeepReadonly } from '../../deep-readonly.ts'
 import type { AskedImports } from '../../jobs/asked-imports.ts'
+import type { CatalogJobs } from '../../jobs/catalog-jobs.ts'
 import { type EnsureJobDeps, startEnsure } from '../../jobs/ensure-job.ts'
 import type { HubJobs } from '../../jobs/hub-jobs.ts'
 import type { LocalImports } from '../../jobs/local-imports.ts'
 import type { OciImports } from '../../jobs/oci-imports.ts'
 import type { SwarmJobs } from '../../jobs/swarm-jobs.ts'
-import type { Catalog } from '../../sources/catalog/catalog.ts'
 import { readJsonBody } from '../body.ts'
 import { hubQueryOf } from '../hub-query.ts'
 import { catalogIsOff, noHub, swarmIsOff } from '../refusals.ts'
@@ -30,7 +30,7 @@ export interface ImportRoutesDeps extends Pick<Library, 'resolver' | 'usage'>, E
   readonly local: LocalImports
   readonly hub: HubJobs | undefined
   readonly swarmJobs: SwarmJobs | undefined
-  readonly catalog: Catalog | undefined
+  readonly catalog: CatalogJobs | undefined
   readonly oci: OciImports
 }
 

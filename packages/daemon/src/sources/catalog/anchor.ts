@@ -1,8 +1,7 @@
 import { type Hub, HubError, type HubFile, type HubListing } from '@svc/hub'
 import type { Clock } from '@svc/internal-clock'
-import type { Provenance } from '@svc/library/parts'
+import { LibraryError, type Provenance } from '@svc/library/parts'
 import { digestFromHex, type Sha256Digest } from '@svc/ref'
-import { DaemonError } from '../../errors.ts'
 import { hubFailure } from '../hub/errors.ts'
 import { hubProvenance } from '../hub/provenance.ts'
 import type { ListedTorrent } from './listing.ts'
@@ -39,9 +38,8 @@ export const TRUST_SHIFT =
   "the model is gone from the hub: its bytes were checked against the catalog's own SHA-256 list, so you trust the catalog instead of the publisher"
 
 /**
- * @throws DaemonError `E_NOT_ANCHORED` (422) without consent for a rescued model, or if the catalog has no record
- *   either; `E_SOURCE_UNAVAILABLE`, `E_SOURCE_FORBIDDEN`, `E_RATE_LIMITED` (502) from the hub; `E_NOT_IMPORTABLE` for a
- *   hostile listing.
+ * @throws LibraryError `E_NOT_ANCHORED` without consent for a rescued model, or if the catalog has no record either;
+ *   `E_SOURCE_UNAVAILABLE`, `E_SOURCE_FORBIDDEN`, `E_RATE_LIMITED` from the hub; `E_BAD_LISTING` for a hostile listing.
  */
 export async function findAnchor(
   entry: ListedTorrent,
@@ -62,14 +60,13 @@ export async function findAnchor(
     ? `the hub no longer has ${entry.repo} at the listed revision`
     : `the catalog names no revision of ${entry.repo}`
   if (!from.trustCatalog) {
-    throw new DaemonError(
-      'E_NOT_ANCHORED',
-      `${why}: only the catalog itself vouches for these bytes; send "trustCatalog": true to accept its own SHA-256 list`
-    )
+    throw new LibraryError('E_NOT_ANCHORED', `${why}: only the catalog itself vouches for these bytes`, {
+      advice: { to: 'trust-catalog' }
+    })
   }
   const record = await from.provider.record(entry.repo, from.signal)
   if (record === undefined) {
-    throw new DaemonError(
+    throw new LibraryError(
       'E_NOT_ANCHORED',
       `${why}, and the catalog has no SHA-256 list of it: the bytes could not be checked`
     )

@@ -1,7 +1,6 @@
 import type { BlobReader, BlobStore, ByteRanges, HashResult, PartialBlob } from '@svc/cas'
-import { LEAVES, type Proof } from '@svc/library/parts'
+import { LEAVES, LibraryError, type Proof } from '@svc/library/parts'
 import type { Sha256Digest } from '@svc/ref'
-import { DaemonError } from '../../errors.ts'
 import { GIT_NAME, gitNameIn } from '../hub/listed-bytes.ts'
 import type { AnchorFile } from './anchor.ts'
 
@@ -131,7 +130,7 @@ export class AnchoredContent {
     this.#checkpointed = bytes
   }
 
-  /** Hashes the rest and compares. @throws CasError `E_DIGEST_MISMATCH`, DaemonError `E_NOT_IMPORTABLE` (git hash). */
+  /** Hashes the rest and compares. @throws CasError `E_DIGEST_MISMATCH`, LibraryError `E_NOT_IMPORTABLE` (git hash). */
   async verify(): Promise<void> {
     if (!this.#partial) return
     this.#checkGit(await this.#partial.verify())
@@ -158,6 +157,6 @@ export class AnchoredContent {
     const expected = this.file.anchor.gitBlobSha1
     if (expected === undefined || gitNameIn(result) === expected) return
     this.#partial!.unmark(0, this.sizeBytes)
-    throw new DaemonError('E_NOT_IMPORTABLE', 'the bytes do not match the anchor')
+    throw new LibraryError('E_NOT_IMPORTABLE', 'the bytes do not match the anchor')
   }
 }

@@ -1,7 +1,6 @@
 import { type Clock, within } from '@svc/internal-clock'
 import type { HttpClient } from '@svc/internal-http'
 import { LibraryError } from '@svc/library/parts'
-import { DaemonError } from '../../errors.ts'
 import type { ParseCatalogDocument } from './catalog-documents.ts'
 import { type ListedTorrent, parseCatalogListing } from './listing.ts'
 
@@ -10,8 +9,7 @@ const MAX_RECORD_BYTES = 16 << 20
 const TIMEOUT_MS = 30_000
 
 /**
- * A community catalog of model torrents, in the public provider's text format (spec cat.2, cat.8). Only the daemon queries
- * it; magnets from callers are never accepted (spec cat.1).
+ * A community catalog of model torrents, in the public provider's text format (spec cat.2, cat.8). Magnets from callers are never accepted (spec cat.1).
  */
 export class CatalogProvider {
   readonly #endpoint: string
@@ -27,7 +25,7 @@ export class CatalogProvider {
     this.#parse = parse
   }
 
-  /** @throws DaemonError `E_SOURCE_UNAVAILABLE` (502). An empty response or 404 gives no entries. */
+  /** @throws LibraryError `E_SOURCE_UNAVAILABLE`. An empty response or 404 gives no entries. */
   async search(terms: string, signal?: AbortSignal): Promise<ListedTorrent[]> {
     const bytes = await this.#get(`/s/${encodeURIComponent(terms)}`, MAX_LISTING_BYTES, signal)
     return bytes === undefined ? [] : parseCatalogListing(new TextDecoder().decode(bytes))
@@ -35,7 +33,7 @@ export class CatalogProvider {
 
   /**
    * The provider's own SHA-256 per path, for models that are gone from the hub; undefined if it has none.
-   * @throws DaemonError `E_SOURCE_UNAVAILABLE` (502).
+   * @throws LibraryError `E_SOURCE_UNAVAILABLE`.
    */
   async record(repo: string, signal?: AbortSignal): Promise<ReadonlyMap<string, string> | undefined> {
     const path = repo.split('/').map(encodeURIComponent).join('/')
@@ -46,14 +44,7 @@ export class CatalogProvider {
 
   async #get(path: string, maxBytes: number, signal: AbortSignal | undefined): Promise<Uint8Array | undefined> {
     const unavailable = (what: string, cause?: unknown) =>
-      new DaemonError(
-        'E_SOURCE_UNAVAILABLE',
-        `the catalog ${what}; is [catalog] endpoint right, and is it reachable?`,
-        {
-          status: 502,
-          cause
-        }
-      )
+      new LibraryError('E_SOURCE_UNAVAILABLE', `the catalog ${what}`, { advice: { to: 'check-catalog' }, cause })
     try {
       return await within(this.#clock, TIMEOUT_MS, signal, async (limited) => {
         const url = new URL(this.#endpoint + path)

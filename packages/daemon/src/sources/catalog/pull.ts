@@ -11,7 +11,6 @@ import {
 } from '@svc/library/parts'
 import { compareText, type Sha256Digest } from '@svc/ref'
 import { SwarmV1Error, type V1Layout, type V1Storage, type V1Swarm, type V1Torrent } from '@svc/swarm-v1'
-import { DaemonError } from '../../errors.ts'
 import type { Anchor, AnchorFile } from './anchor.ts'
 import { AnchoredContent, type WantedFile, wantedFile } from './content.ts'
 import type { ListedTorrent } from './listing.ts'
@@ -91,8 +90,8 @@ export class CatalogPull {
   }
 
   /**
-   * @throws DaemonError `E_NOT_IMPORTABLE` (the anchor does not cover or match what came), `E_SOURCE_UNAVAILABLE`,
-   *   `E_INTERNAL` (no metadata: the swarm is unreachable), `E_NO_SPACE`; the signal's reason. Fetched bytes are kept.
+   * @throws LibraryError `E_NOT_IMPORTABLE` (the anchor does not cover or match what came), `E_SOURCE_UNAVAILABLE`,
+   *   `E_IO` (no metadata: the swarm is unreachable), `E_NO_SPACE`; the signal's reason. Fetched bytes are kept.
    */
   async run(): Promise<Pulled> {
     const { swarm, entry, peers, quiet, timings } = this.#options
@@ -112,7 +111,7 @@ export class CatalogPull {
       return await this.#commit()
     } catch (error) {
       this.#job.signal.throwIfAborted()
-      throw toDaemonError(error)
+      throw toLibraryError(error)
     } finally {
       this.#enough.abort()
       this.#over.abort()
@@ -166,7 +165,7 @@ export class CatalogPull {
       ) {
         throw swarmFailure
       } else if (silentMs >= timings.fillTimeoutMs) {
-        throw new DaemonError(
+        throw new LibraryError(
           'E_SOURCE_UNAVAILABLE',
           `neither the swarm nor the web sent a byte for ${Math.round(timings.fillTimeoutMs / 1000)} s; the next attempt continues from what was fetched`,
           { cause: webFailure }
@@ -238,7 +237,7 @@ export class CatalogPull {
     if (this.#wanted === undefined) {
       const [path = '', expected] = anchoredByName(anchor, entry.displayName) ?? []
       if (expected?.sizeBytes === undefined)
-        throw new DaemonError('E_SOURCE_UNAVAILABLE', `the anchor of ${entry.repo} has no file "${entry.displayName}"`)
+        throw new LibraryError('E_SOURCE_UNAVAILABLE', `the anchor of ${entry.repo} has no file "${entry.displayName}"`)
       await this.#want([wantedFile(path, expected.sizeBytes, expected)], signal)
     }
     const untilEnough = AbortSignal.any([signal, this.#enough.signal])
@@ -293,7 +292,7 @@ export class CatalogPull {
     return { files, layout: this.#layout, warnings: this.#warnings }
   }
 
-  /** @throws DaemonError `E_NOT_IMPORTABLE` for bytes that the anchor does not name */
+  /** @throws LibraryError `E_NOT_IMPORTABLE` for bytes that the anchor does not name */
   async #verify(content: AnchoredContent): Promise<void> {
     try {
       await content.verify()
@@ -330,8 +329,8 @@ export class CatalogPull {
   }
 }
 
-const refusal = (message: string, cause?: unknown): DaemonError =>
-  new DaemonError('E_NOT_IMPORTABLE', message, { cause })
+const refusal = (message: string, cause?: unknown): LibraryError =>
+  new LibraryError('E_NOT_IMPORTABLE', message, { cause })
 
 /** Finds a file by its whole path, else by a base name that only one file has. */
 function anchoredByName(anchor: Anchor, name: string): readonly [string, AnchorFile] | undefined {
@@ -350,10 +349,10 @@ const isWrongBytes = (error: unknown): boolean =>
   (error instanceof CasError && error.code === 'E_DIGEST_MISMATCH') ||
   (error instanceof LibraryError && error.code === 'E_NOT_IMPORTABLE')
 
-function toDaemonError(error: unknown): unknown {
+function toLibraryError(error: unknown): unknown {
   if (!(error instanceof SwarmV1Error)) return error
   if (error.reason === 'metadata') return refusal(error.message, error)
-  return new DaemonError('E_INTERNAL', error.message, { cause: error })
+  return new LibraryError('E_IO', error.message, { cause: error })
 }
 
 async function pause(clock: Library['clock'], ms: number, until: Promise<unknown>): Promise<void> {

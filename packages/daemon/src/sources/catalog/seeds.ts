@@ -1,5 +1,4 @@
 import type { BlobStore } from '@svc/cas'
-import type { TorrentStatus } from '@svc/client/protocol'
 import { type Log, OpenBlobs, readSmallBlob } from '@svc/library/parts'
 import { isDigest, type Sha256Digest } from '@svc/ref'
 import type { V1Layout, V1Storage, V1Swarm, V1Torrent } from '@svc/swarm-v1'
@@ -27,6 +26,19 @@ export function parseV1Seed(value: Readonly<Record<string, unknown>> | undefined
   return { infohash, info, trackers, files, ...(isFromOthers !== undefined && { isFromOthers: true }) }
 }
 
+/** A torrent that is given to others. */
+export interface TorrentSeedStatus {
+  /** `btih:<40 hex>` */
+  readonly infohash: string
+  readonly name: string
+  readonly state: 'seeding' | 'verifying'
+  readonly sizeBytes: number
+  readonly peers: number
+  readonly downBytesPerSecond: number
+  readonly upBytesPerSecond: number
+  readonly uploadedBytes: number
+}
+
 const MAX_OPEN = 64
 const MAX_INFO_BYTES = 10_000_000
 
@@ -48,7 +60,7 @@ export class V1Seeds {
     this.#log = log
   }
 
-  status(): TorrentStatus[] {
+  status(): TorrentSeedStatus[] {
     return [...this.#torrents].map(([infohash, { torrent, layout, seeding }]) => {
       const { peers, downBytesPerSecond, upBytesPerSecond, uploadedBytes } = torrent.progress()
       return {

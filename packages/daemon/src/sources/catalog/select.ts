@@ -1,6 +1,5 @@
 import { normalizedName, normalizedQuant } from '@svc/classify'
-import type { SourceSelection } from '@svc/library/parts'
-import { DaemonError } from '../../errors.ts'
+import { LibraryError, type SourceSelection } from '@svc/library/parts'
 import type { ListedTorrent } from './listing.ts'
 
 const MAX_CANDIDATES = 50
@@ -9,7 +8,7 @@ const MAX_CANDIDATES = 50
  * The torrent of a listing that a request selects. `quant` selects the line whose name contains it (exact, else unique
  * prefix); the whole `dn` of a line works, too, for lines with the same quant. If requested, names are normalized first
  * (spec add.4). `quants` and `files` exclude lines: a torrent has one weights file, so exactly one line must be left.
- * @throws DaemonError `E_UNKNOWN_REF` (400), `E_BAD_REQUEST` with the quants as candidates, `E_NO_MEMBER` for a selection
+ * @throws LibraryError `E_NOT_LISTED`, `E_INVALID` with the quants as candidates, `E_NO_MEMBER` for a selection
  *   that no line fits.
  */
 export function selectEntry(
@@ -20,8 +19,7 @@ export function selectEntry(
 ): ListedTorrent {
   const own = selectedEntries(linesOf(entries, repo, selection.normalizedNames), repo, selection)
   if (own.length === 0) {
-    throw new DaemonError('E_UNKNOWN_REF', `the catalog does not list ${repo}; the name is "owner/name" as listed`, {
-      status: 400,
+    throw new LibraryError('E_NOT_LISTED', `the catalog does not list ${repo}; the name is "owner/name" as listed`, {
       candidates: unique(entries.map((entry) => entry.repo))
     })
   }
@@ -65,7 +63,7 @@ function selectedEntries(
   const left = own.filter((entry) => (wanted?.includes(entry.quant) ?? true) && (files?.(nameOf(entry)) ?? true))
   if (absent === undefined && left.length > 0) return left
   const what = absent === undefined ? 'a matching file' : `the quant ${JSON.stringify(absent.slice(0, 80))}`
-  throw new DaemonError('E_NO_MEMBER', `the catalog has no torrent of ${repo} with ${what}`, {
+  throw new LibraryError('E_NO_MEMBER', `the catalog has no torrent of ${repo} with ${what}`, {
     candidates: unique(own.map(absent === undefined ? nameOf : (entry) => entry.quant))
   })
 }
@@ -84,8 +82,8 @@ const distinct = (entries: readonly ListedTorrent[]): ListedTorrent[] => [
 
 const unique = (names: readonly string[]): string[] => [...new Set(names)].sort().slice(0, MAX_CANDIDATES)
 
-function ambiguous(message: string, entries: readonly ListedTorrent[]): DaemonError {
+function ambiguous(message: string, entries: readonly ListedTorrent[]): LibraryError {
   const quants = entries.map((entry) => entry.quant)
   const names = new Set(quants).size === quants.length ? quants : entries.map((entry) => entry.displayName)
-  return new DaemonError('E_BAD_REQUEST', message, { candidates: unique(names) })
+  return new LibraryError('E_INVALID', message, { candidates: unique(names) })
 }

@@ -1,6 +1,5 @@
 import type { DiskBlobStore } from '@svc/cas'
-import { type FileHere, type ImportSource, readAtOf } from '@svc/library/parts'
-import { DaemonError } from '../../errors.ts'
+import { type FileHere, type ImportSource, LibraryError, readAtOf } from '@svc/library/parts'
 import { type Anchor, TRUST_SHIFT } from './anchor.ts'
 import type { ListedTorrent } from './listing.ts'
 import type { Pulled, PulledFile } from './pull.ts'
@@ -17,7 +16,7 @@ export function catalogSource(
   anchor: Anchor,
   pulled: Pulled,
   seed: V1Seed | undefined
-): ImportSource {
+): Omit<ImportSource, 'close'> {
   const revision = anchor.revision
   return {
     kind: 'catalog',
@@ -32,8 +31,7 @@ export function catalogSource(
       ...(revision && { revision }),
       ...(seed && { bittorrentV1: { ...seed } })
     },
-    warnings: [...(anchor.kind === 'catalog' ? [TRUST_SHIFT] : []), ...pulled.warnings],
-    close: async () => {}
+    warnings: [...(anchor.kind === 'catalog' ? [TRUST_SHIFT] : []), ...pulled.warnings]
   }
 }
 
@@ -54,7 +52,7 @@ function storedFile(store: DiskBlobStore, { path, sizeBytes, digest, tree, isSee
     },
     open: async (signal) => {
       const { status } = await store.verify(digest, { signal })
-      if (status !== 'ok') throw new DaemonError('E_CORRUPTION', `the blob of "${path}" is ${status}`)
+      if (status !== 'ok') throw new LibraryError('E_CORRUPTION', `the blob of "${path}" is ${status}`)
       const reader = await store.open(digest)
       return { fd: reader.fd!, unchanged: async () => undefined, close: () => reader.close() }
     }

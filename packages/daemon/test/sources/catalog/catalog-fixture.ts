@@ -14,8 +14,8 @@ import { startV1Peer, type V1Peer, type V1PeerOptions } from '@svc/testkit/v1-pe
 import { afterEach, beforeEach, expect } from 'vitest'
 import { type InspectedDaemon, startInspected } from '../../../src/app/daemon.ts'
 import { openSwarm } from '../../../src/app/open-swarm.ts'
+import { CatalogJobs } from '../../../src/jobs/catalog-jobs.ts'
 import { HubJobs } from '../../../src/jobs/hub-jobs.ts'
-import { Catalog } from '../../../src/sources/catalog/catalog.ts'
 import type { PullTimings } from '../../../src/sources/catalog/pull.ts'
 
 export const REPO = 'Org/Model-GGUF'
@@ -82,7 +82,7 @@ export async function start(
       swarm: (context) => openSwarm(context),
       catalog: (context) => {
         store = context.store
-        return new Catalog(context, {
+        return new CatalogJobs(context, {
           retry: { tries: 2, firstDelayMs: 10 },
           timings: { metadataTimeoutMs: 15_000, webAfterMs: 60_000, tickMs: 20, ...more.timings }
         })

@@ -13,8 +13,8 @@ import { createClient } from '@svc/client'
 import { startFakeCatalog } from '@svc/testkit/fake-catalog'
 import { startFakeHub } from '@svc/testkit/fake-hub'
 import { startInspected } from '../../../src/app/daemon.ts'
+import { CatalogJobs } from '../../../src/jobs/catalog-jobs.ts'
 import { HubJobs } from '../../../src/jobs/hub-jobs.ts'
-import { Catalog } from '../../../src/sources/catalog/catalog.ts'
 
 const PUBLIC = '8.8.8.8'
 const NAME = 'seed.example'
@@ -55,7 +55,7 @@ const daemon = await startInspected({
   networks: {
     hub: (context) => new HubJobs(context),
     catalog: (context) =>
-      new Catalog(context, {
+      new CatalogJobs(context, {
         retry: { tries: 2, firstDelayMs: 10 },
         timings: { metadataTimeoutMs: 300, webAfterMs: 0, tickMs: 20 }
       })

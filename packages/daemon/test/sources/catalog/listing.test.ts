@@ -79,11 +79,11 @@ describe('the choice of a torrent', () => {
     expect(selectEntry(entries, repo, quant, { normalizedNames: false }).infohash[0]).toBe(hash)
   })
   test.each([
-    ['A/x', undefined, 'E_UNKNOWN_REF', ['A/b', 'A/one', 'A/raw']],
-    ['A/b', undefined, 'E_BAD_REQUEST', ['q4_k_m', 'q4_k_s', 'q8_0']],
-    ['A/b', 'q4', 'E_BAD_REQUEST', ['q4_k_m', 'q4_k_s']],
-    ['A/b', 'q2_k', 'E_BAD_REQUEST', ['q4_k_m', 'q4_k_s', 'q8_0']],
-    ['A/raw', undefined, 'E_BAD_REQUEST', ['m-Q4_K_M.gguf', 'm-Q8_0.gguf']]
+    ['A/x', undefined, 'E_NOT_LISTED', ['A/b', 'A/one', 'A/raw']],
+    ['A/b', undefined, 'E_INVALID', ['q4_k_m', 'q4_k_s', 'q8_0']],
+    ['A/b', 'q4', 'E_INVALID', ['q4_k_m', 'q4_k_s']],
+    ['A/b', 'q2_k', 'E_INVALID', ['q4_k_m', 'q4_k_s', 'q8_0']],
+    ['A/raw', undefined, 'E_INVALID', ['m-Q4_K_M.gguf', 'm-Q8_0.gguf']]
   ])('%s %s: %s', (repo, quant, code, candidates) => {
     expect(() => selectEntry(entries, repo, quant, { normalizedNames: false })).toThrowError(failure(code, candidates))
   })
@@ -107,7 +107,7 @@ describe('the choice among normalized names', () => {
   test.each([
     [{ ...normalized, quants: ['q2_k'] }, 'E_NO_MEMBER', ['q4_k_m', 'q6_k', 'q8_0']],
     [{ ...normalized, files: globTest(['x*']) }, 'E_NO_MEMBER', ['m-q4_k_m.gguf', 'm-q6_k.gguf', 'm-q8_0.gguf']],
-    [{ ...normalized, quants: ['q6_k', 'q8_0'] }, 'E_BAD_REQUEST', ['q6_k', 'q8_0']]
+    [{ ...normalized, quants: ['q6_k', 'q8_0'] }, 'E_INVALID', ['q6_k', 'q8_0']]
   ])('%j: %s', (selection, code, candidates) => {
     expect(() => selectEntry(entries, 'A/b', undefined, selection)).toThrowError(
       expect.objectContaining({ code, candidates })
