@@ -1,9 +1,9 @@
 import type { ImportPlan } from '@svc/client/protocol'
 import type { Advice, AdvicePlain, LibraryError } from '@svc/library/parts'
 import type { PinnedCopy, SharedNote } from '@svc/sharing/parts'
+import type { HubPlan } from '@svc/sources/hub/parts'
 import type { HubConfig } from './config/config.ts'
 import type { DeepReadonly } from './deep-readonly.ts'
-import type { HubPlan } from './sources/hub/plan.ts'
 
 /** With which commands and keys that is done here, as the end of the error's sentence. */
 const PLAIN: Readonly<Record<AdvicePlain, string>> = {

@@ -1,5 +1,7 @@
 import { ROUTES } from '@svc/client/protocol'
 import { describeFuzz } from '@svc/testkit/fuzz'
+import { digestLines } from '../../catalog/src/digest-list.ts'
+import { tryParseCatalogLine } from '../../catalog/src/listing.ts'
 import { ARTIFACT_RECORD } from '../../internal/state/src/artifact-record.ts'
 import { parseStateRecord } from '../../internal/state/src/record.ts'
 import { REPO_RECORD } from '../../internal/state/src/repos.ts'
@@ -8,8 +10,6 @@ import { parseJsonBody } from '../src/api/json.ts'
 import { readQuery } from '../src/api/query.ts'
 import { parseConfigText } from '../src/config/file.ts'
 import { ConfigError, DaemonError } from '../src/errors.ts'
-import { digestLines } from '../src/sources/catalog/digest-list.ts'
-import { tryParseCatalogLine } from '../src/sources/catalog/listing.ts'
 import { recordText } from './support/records.ts'
 
 const decoder = new TextDecoder('utf-8', { ignoreBOM: true })

@@ -5,9 +5,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 
-const UNNEEDED = 'client daemon hub mirror oci pino publish signature swarm swarm-v1 typebox undici webtorrent'.split(
-  ' '
-)
+const UNNEEDED =
+  'client daemon hub mirror oci pino publish sharing signature sources swarm swarm-v1 typebox undici webtorrent'.split(
+    ' '
+  )
 
 const PROGRAM = `
 import { registerHooks } from 'node:module'

@@ -106,7 +106,7 @@ export const DIRECT: readonly Mutation[] = [
       caughtBy: { file: `${TESTS}/swarm/private.test.ts`, name: 'a pinned manifest that names a private file' }
     }
   ]),
-  ...of('daemon/src/sources/hub/confirm.ts', [
+  ...of('sources/src/hub/confirm.ts', [
     {
       what: 'only a repository that the hub calls public is confirmed',
       find: `if (word !== 'public') continue`,
@@ -140,7 +140,7 @@ export const DIRECT: readonly Mutation[] = [
       caughtBy: BESIDE_TEST
     }
   ]),
-  ...of('daemon/src/sources/hub/clients.ts', [
+  ...of('sources/src/hub/clients.ts', [
     {
       what: 'requests for strangers carry no token',
       find: `userAgent, ...STRANGER_HUB })`,
@@ -148,7 +148,7 @@ export const DIRECT: readonly Mutation[] = [
       caughtBy: STRANGERS_TEST
     }
   ]),
-  ...of('daemon/src/sources/hub/source.ts', [
+  ...of('sources/src/hub/source.ts', [
     {
       what: 'a digest in a listing gives a stranger no bytes from the store',
       find: `: options.strangers === undefined
@@ -274,7 +274,7 @@ export const DIRECT: readonly Mutation[] = [
       caughtBy: KEYS_TEST
     }
   ]),
-  ...of('daemon/src/sources/catalog/catalog.ts', [
+  ...of('catalog/src/catalog.ts', [
     {
       what: 'a private pull does not announce',
       find: `quiet = !verdictOf({ provenance }, 'swarm', sharing).given`,

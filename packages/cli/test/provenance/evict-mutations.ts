@@ -67,7 +67,7 @@ export const EVICTIONS: readonly Mutation[] = [
   ...of('internal/state/src/eviction.ts', [
     { what: 'a proof expires', caughtBy: MODEL, find: ' && nowMs - provenMs <= proofMs', replace: '' }
   ]),
-  ...of('daemon/src/sources/hub/listed-bytes.ts', [
+  ...of('sources/src/hub/listed-bytes.ts', [
     {
       what: 'the hub must list the same bytes',
       caughtBy: evict('a hub that lists other bytes'),
@@ -81,7 +81,7 @@ export const EVICTIONS: readonly Mutation[] = [
       replace: `return '' !== (await`
     }
   ]),
-  ...of('daemon/src/sources/hub/copies.ts', [
+  ...of('sources/src/hub/copies.ts', [
     {
       what: 'the hub must serve each file',
       caughtBy: evict('a hub that lists other bytes'),

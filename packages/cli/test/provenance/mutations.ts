@@ -116,7 +116,7 @@ const SHARING_TEST = 'packages/cli/test/adopt-sharing.test.ts'
 
 /** Where it is set who may have what comes in. */
 const SOURCES = [
-  ...of('daemon/src/sources/hub/provenance.ts', [
+  ...of('sources/src/hub/provenance.ts', [
     {
       what: 'a model in a gated or private repository of the hub is restricted',
       caughtBy: PINS_TEST,
@@ -124,7 +124,7 @@ const SOURCES = [
       replace: `if (Date.now() > 0) return`
     }
   ]),
-  ...of('daemon/src/sources/oci/listing.ts', [
+  ...of('sources/src/oci/listing.ts', [
     {
       what: 'a model that a registry gave to a login is restricted',
       caughtBy: { ...ROADS_TEST, name: 'a registry with a login' },
@@ -214,7 +214,7 @@ const PASSING_ON = [
       replace: `isWithheld: Date.now() < 0`
     }
   ]),
-  ...of('daemon/src/sources/oci/source.ts', [
+  ...of('sources/src/oci/source.ts', [
     {
       what: 'imports of OCI artifacts honour the mark of the packer',
       caughtBy: MARKED_TEST,

@@ -139,7 +139,7 @@ export const TRUST: readonly Mutation[] = [
       caughtBy: PINNED('refused, and nothing of it')
     }
   ]),
-  ...of('daemon/src/sources/catalog/catalog.ts', [
+  ...of('catalog/src/catalog.ts', [
     {
       what: 'trust: a pull does not upload a model that needs a signature',
       find: `const rule = trust.ruleFor({ typed: [formatRepoId(as)], claimed: [entry.repo, anchor.repo] })`,
@@ -150,7 +150,7 @@ export const TRUST: readonly Mutation[] = [
       }
     }
   ]),
-  ...of('daemon/src/sources/hub/signed-listing.ts', [
+  ...of('sources/src/hub/signed-listing.ts', [
     {
       what: 'trust: a request of a mirror’s client asks for the rule',
       find: `const rule = trust.ruleFor({ typed: [asked], claimed: [listed.repoId] })`,
@@ -170,7 +170,7 @@ export const TRUST: readonly Mutation[] = [
       caughtBy: HUB('no client of the mirror gets the file')
     }
   ]),
-  ...of('daemon/src/sources/hub/upstream.ts', [
+  ...of('sources/src/hub/upstream.ts', [
     {
       what: 'trust: a lookup reads the repository’s signature',
       find: `await signedListing(asked, { repoId, files: listed, leftOut, more }, this.#deps, read)`,

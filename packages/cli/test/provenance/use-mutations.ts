@@ -244,7 +244,7 @@ const MIRRORS = [
       '?.seeding !== true)'
     ]
   ]),
-  ...of('daemon/src/sources/hub/outdated.ts', [
+  ...of('sources/src/hub/outdated.ts', [
     [
       testOf(`${DAEMON}/sources/hub/outdated.slow.ts`, 'private and restricted models stay so'),
       'an upgrade keeps the owner’s mark',
@@ -449,7 +449,7 @@ const SWARM = [
 ]
 
 const V1 = [
-  ...of('daemon/src/sources/catalog/seeding.ts', [
+  ...of('catalog/src/seeding.ts', [
     [
       CATALOG('a model made private leaves'),
       'a v1 torrent is joined only if its files may leave',
@@ -475,7 +475,7 @@ const V1 = [
       'void ((manifestDigest: Sha256Digest) => {'
     ]
   ]),
-  ...of('daemon/src/sources/catalog/catalog.ts', [
+  ...of('catalog/src/catalog.ts', [
     [
       CATALOG('imported as private'),
       'a private pull counts as private from the start',
@@ -489,7 +489,7 @@ const V1 = [
       'provenance !== undefined'
     ]
   ]),
-  ...of('daemon/src/sources/catalog/content.ts', [
+  ...of('catalog/src/content.ts', [
     [
       CATALOG("another repository's interrupted import"),
       'a pull knows which bytes its source did not give',
@@ -497,7 +497,7 @@ const V1 = [
       'const isSeen = (await proof.begin({ name, digest: sha256 }, { isEmpty: true })) || Date.now() > 0'
     ]
   ]),
-  ...of('daemon/src/sources/catalog/pull.ts', [
+  ...of('catalog/src/pull.ts', [
     [
       CATALOG('what its owner keeps'),
       'a pull uploads no bytes that came from another import',

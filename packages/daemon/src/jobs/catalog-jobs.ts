@@ -1,10 +1,10 @@
+import type { Catalog, CatalogDeps, CatalogOptions } from '@svc/catalog/parts'
 import type { CatalogSearch, CatalogStatus, ImportCatalogBody, Job } from '@svc/client/protocol'
 import { type Importer, LibraryError, targetFor } from '@svc/library/parts'
 import { formatRepoId, type Sha256Digest } from '@svc/ref'
 import { hubTokenName } from '../advice.ts'
 import { configuredAddress } from '../config/address.ts'
 import type { DaemonConfig } from '../config/config.ts'
-import type { Catalog, CatalogDeps, CatalogOptions } from '../sources/catalog/catalog.ts'
 import { importOutcome } from './import-jobs.ts'
 import type { JobRegistry } from './registry.ts'
 
@@ -76,7 +76,7 @@ export class CatalogJobs {
 
   async #open(): Promise<Catalog> {
     const { catalog, hub, swarm } = this.#deps.config
-    const { Catalog } = await import('../sources/catalog/catalog.ts')
+    const { Catalog } = await import('@svc/catalog/parts')
     this.#catalog = new Catalog(this.#deps, {
       ...this.#more,
       endpoint: catalog.endpoint,

@@ -32,7 +32,7 @@ export class OciImports {
     if (path !== undefined) checkPath(path)
     const privateByDefault = path !== undefined && this.#seedLocal() === false
     const selection = importSelectionOf(body, privateByDefault)
-    const { listOci, requireImage } = await import('../sources/oci/source.ts')
+    const { listOci, requireImage } = await import('@svc/sources/oci/parts')
     if (image !== undefined) await requireImage(image)
     const { jobs, importer, version } = this.#deps
     return jobs.start({ kind: 'import-oci', ref: path ?? image!, as: formatRepoId(repo) }, async (work) => {

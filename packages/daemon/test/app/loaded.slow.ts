@@ -34,8 +34,11 @@ function loadedWith(config: FileConfig): ReadonlySet<string | undefined> {
 }
 
 const SWARM: FileConfig = { swarm: { enabled: true, dht: false, peer_addr: '127.0.0.1:0' } }
+const CATALOG: FileConfig = { ...SWARM, catalog: { endpoint: 'http://127.0.0.1:1' } }
 /** What each is loaded for. */
 const OPTIONAL: Readonly<Record<string, FileConfig>> = {
+  catalog: CATALOG,
+  'swarm-v1': CATALOG,
   mirror: { mirror: { hub_addr: '127.0.0.1:0' } },
   sharing: SWARM,
   swarm: SWARM
@@ -50,4 +53,8 @@ test('a daemon without optional packages in its configuration loads none of them
 
 test.each(Object.entries(OPTIONAL))('%s is loaded if the configuration says so', { timeout: 120_000 }, (name, config) =>
   expect(loadedWith({ ...OFF, ...config })).toContain(name)
+)
+
+test('without a catalog, the engine of its torrents is not loaded', { timeout: 120_000 }, () =>
+  expect(loadedWith(SWARM)).not.toContain('swarm-v1')
 )

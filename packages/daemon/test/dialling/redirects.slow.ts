@@ -16,12 +16,12 @@ import { Repository } from '@svc/oci'
 import { digestFromHex } from '@svc/ref'
 import { createFileStorage, createSwarm, type Swarm } from '@svc/swarm'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { CatalogProvider } from '../../../catalog/src/provider.ts'
 import { CERTIFICATE, KEY } from '../../../hub/test/certificate.ts'
 import { announceHttp } from '../../../internal/discovery/src/http-announce.ts'
 import { tryParseTrackerUrl } from '../../../internal/discovery/src/tracker-url.ts'
 import { throughUrl } from '../../../publish/src/check.ts'
 import { WebseedDocuments } from '../../../sharing/src/webseed-documents.ts'
-import { CatalogProvider } from '../../src/sources/catalog/provider.ts'
 
 const BYTES = Buffer.alloc(100_000, 'some bytes of a model')
 const SHA256 = createHash('sha256').update(BYTES).digest('hex')

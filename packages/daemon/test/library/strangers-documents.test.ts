@@ -18,14 +18,14 @@ import { parseOciIndex, parseOciManifest } from '@svc/oci'
 import { parseListing } from '@svc/publish'
 import type { Sha256Digest } from '@svc/ref'
 import { beforeAll, expect, onTestFinished, test } from 'vitest'
+import { CatalogDocumentReader, DOCUMENTS as OF_CATALOG } from '../../../catalog/src/catalog-documents.ts'
 import { DocumentReader } from '../../../internal/state/src/document-reader.ts'
 import { Offload } from '../../../internal/state/src/offload/pool.ts'
 import { configFacts } from '../../../library/src/import/config-facts.ts'
 import { walkIn } from '../../../library/src/import/heads.ts'
 import { ANSWERS, AnswerReader } from '../../../sharing/src/answers.ts'
-import { CatalogDocumentReader, DOCUMENTS as OF_CATALOG } from '../../src/sources/catalog/catalog-documents.ts'
-import { HubDocumentReader, DOCUMENTS as OF_HUB } from '../../src/sources/hub/hub-documents.ts'
-import { OciDocumentReader, DOCUMENTS as OF_OCI } from '../../src/sources/oci/oci-documents.ts'
+import { HubDocumentReader, DOCUMENTS as OF_HUB } from '../../../sources/src/hub/hub-documents.ts'
+import { OciDocumentReader, DOCUMENTS as OF_OCI } from '../../../sources/src/oci/oci-documents.ts'
 
 const MIB = 2 ** 20
 const KINDS = ['index', 'manifest', 'storedManifest', 'companions'] as const

@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test } from 'vitest'
-import { STRANGER_HUB, StrangerListings } from '../../src/sources/hub/stranger-listing.ts'
+import { STRANGER_HUB, StrangerListings } from '../../../sources/src/hub/stranger-listing.ts'
 import { startLongHub } from './long-listings.ts'
 
 test('a listing of 100,000 long names is abandoned after its first megabytes, in its own thread', async () => {

@@ -99,7 +99,6 @@ class OpenedLibrary implements OwnedModels {
   readonly #parts: Library
   readonly #threads: Threads
   readonly #running = new Operations()
-  readonly #room: Room
   readonly #importer: Importer
   readonly #room: Room
   #swarm: Filler | undefined
@@ -112,15 +111,8 @@ class OpenedLibrary implements OwnedModels {
     this.#parts = parts
     this.#threads = threads
     this.#handedOut = parts.store.lease([])
-<<<<<<< HEAD
     this.#room = new Room({ ...parts, limits: { minFreeBytes: 0 }, inBackground: () => undefined })
     this.#importer = new Importer({ ...parts, room: this.#room, offload, strangersOffload: offload })
-=======
-    const room = new Room({ ...parts, limits: { minFreeBytes: 0 }, inBackground: () => undefined })
-    this.#room = room
-    this.#importer = new Importer({ ...parts, room, offload, strangersOffload: offload })
-    this.#filler = new SourcesFiller({ ...parts, room, source: undefined, swarm: undefined })
->>>>>>> dd943e4a (The catalog knows no job, configuration or error of the API, and is loaded where one is configured; a library imports from other sources)
   }
 
   /** Undefined for models that this process does not own. */

@@ -1,4 +1,4 @@
-import { type AuxSelection, ClassifyError, type FileSelection, globTest, type OwnersChoice, RAW } from '@svc/classify'
+import { ClassifyError, type FileSelection, globTest, type OwnersChoice, RAW } from '@svc/classify'
 import { LibraryError } from '@svc/internal-state'
 
 /**
@@ -37,7 +37,7 @@ export interface ImportChoice {
   /** Globs: only these weights and what stands beside them. */
   readonly files?: readonly string[] | undefined
   /** What comes beside the weights; default: all. */
-  readonly aux?: AuxSelection | undefined
+  readonly aux?: 'all' | 'none' | readonly string[] | undefined
   /** Every file as it is, as one artifact of the quant `raw`. */
   readonly recognise?: 'opaque' | undefined
   /** With `recognise`: pickles as well, which can run code when they are loaded. */

@@ -8,7 +8,7 @@ import { contentChunks, nameContent } from '@svc/testkit/fake-hub-content'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import type { ArtifactState } from '../../../../internal/state/src/artifacts.ts'
 import { verdictOf } from '../../../../internal/state/src/provenance.ts'
-import { confirmUnknown, createConfirmation } from '../../../src/sources/hub/confirm.ts'
+import { confirmUnknown, createConfirmation } from '../../../../sources/src/hub/confirm.ts'
 import { fakeHub, finished, type Rig, rigOf, tempFolder, undoAfterTests } from './fixtures.ts'
 
 // What a hub cache holds may be gated: nobody is given it before the hub says so to somebody without a token (spec add.27, add.37)

@@ -1,9 +1,9 @@
 import { globTest } from '@svc/classify'
 import fc from 'fast-check'
 import { describe, expect, test, vi } from 'vitest'
-import { parseDigestList } from '../../../src/sources/catalog/digest-list.ts'
-import { parseCatalogListing, tryParseCatalogLine } from '../../../src/sources/catalog/listing.ts'
-import { selectEntry } from '../../../src/sources/catalog/select.ts'
+import { parseDigestList } from '../src/digest-list.ts'
+import { parseCatalogListing, tryParseCatalogLine } from '../src/listing.ts'
+import { selectEntry } from '../src/select.ts'
 
 const HASH = 'c'.repeat(40)
 const REVISION = 'd'.repeat(40)

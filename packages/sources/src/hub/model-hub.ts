@@ -23,7 +23,7 @@ import { throwWithBranches } from './other-branches.ts'
 import { type OutdatedDeps, type OutdatedModels, planOutdated } from './outdated.ts'
 import type { HubAccountHere, SignedHub } from './owners-hub.ts'
 import { type HubPlan, planHub } from './plan.ts'
-import { type AskedRepo, followedBy, hubTarget, requireHubRequest } from './target.ts'
+import { type AskedRepo, followedBy, hubTarget, requireAskedRepo } from './target.ts'
 import { HubUpstream } from './upstream.ts'
 import { hubOriginOf, requireWeightsOf } from './weights-listed.ts'
 
@@ -82,7 +82,7 @@ export class ModelHub {
 
   /** Lists a repository as an import source. @throws LibraryError `E_INVALID`; for a repository that the hub does not give */
   async source(request: AskedRepo, signal: AbortSignal): Promise<ImportSource> {
-    requireHubRequest(request)
+    requireAskedRepo(request)
     const signed = await this.#clients.owners.now()
     const listing = await this.#listings.list(signed, request, signal)
     const follows = followedBy(request)
@@ -163,7 +163,7 @@ export class ModelHub {
     signal: AbortSignal,
     use: (signed: SignedHub, listing: HubListing, source: ImportSource) => Promise<T>
   ): Promise<T> {
-    requireHubRequest(request)
+    requireAskedRepo(request)
     return asLibrary(async () => {
       const signed = await this.#clients.owners.now()
       const listing = await this.#listings.list(signed, request, signal)

@@ -1,7 +1,7 @@
 import type { BlobReader, BlobStore, ByteRanges, HashResult, PartialBlob } from '@svc/cas'
 import { LEAVES, LibraryError, type Proof } from '@svc/library/parts'
 import type { Sha256Digest } from '@svc/ref'
-import { GIT_NAME, gitNameIn } from '../hub/listed-bytes.ts'
+import { GIT_NAME, gitNameIn } from '@svc/sources/hub/parts'
 import type { AnchorFile } from './anchor.ts'
 
 /** A file that a pull brings. */

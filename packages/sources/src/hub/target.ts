@@ -23,13 +23,13 @@ const OWNERLESS = 'hf.co'
  * @throws LibraryError `E_INVALID`
  */
 export function hubTarget(request: AskedRepo): RepoId {
-  requireHubRequest(request)
+  requireAskedRepo(request)
   const { repo, as } = request
   return targetFor({ repo: repo.includes('/') ? repo : `${OWNERLESS}/${repo}`, as })
 }
 
 /** @throws LibraryError `E_INVALID` */
-export function requireHubRequest({ repo, revision, follows }: AskedRepo): void {
+export function requireAskedRepo({ repo, revision, follows }: AskedRepo): void {
   if (!isRepoId(repo)) {
     throw refused('repo', `${shown(repo)} is not a repository as the hub spells it, e.g. some-org/some-model`)
   }

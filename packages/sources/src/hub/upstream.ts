@@ -23,7 +23,7 @@ import { type HubPlan, type PlanDeps, type PlannedHubFile, planHub } from './pla
 import { mayBeSigned, signedListing } from './signed-listing.ts'
 import { type HubSourceOptions, MAX_STRANGER_FILES, StrangerBytes, strangerKey } from './source.ts'
 import type { StrangerListings } from './stranger-listing.ts'
-import { hubTarget, requireHubRequest } from './target.ts'
+import { hubTarget, requireAskedRepo } from './target.ts'
 
 export interface HubUpstreamDeps extends PlanDeps, Pick<Library, 'clock' | 'trust'> {
   /** Without a token. */
@@ -69,7 +69,7 @@ export class HubUpstream {
 
   /** @throws LibraryError `E_SOURCE_FORBIDDEN` for anything gated or private */
   async look(asked: string, revision: string | undefined, options: LookOptions): Promise<UpstreamRepo> {
-    requireHubRequest({ repo: asked, ...(revision !== undefined && { revision }) })
+    requireAskedRepo({ repo: asked, ...(revision !== undefined && { revision }) })
     const { clock, hub, listings } = this.#deps
     const { isNamedOnly, branch, onBytes } = options
     const at = timestampOf(clock)

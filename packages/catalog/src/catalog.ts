@@ -21,8 +21,7 @@ import {
   withMark
 } from '@svc/library/parts'
 import { formatRepoId, type RepoId, type Sha256Digest } from '@svc/ref'
-import { HubDocumentReader } from '../hub/hub-documents.ts'
-import { type HubAccess, OwnersHub, type OwnersHubOptions, type SignedHub } from '../hub/owners-hub.ts'
+import { type HubAccess, HubDocumentReader, OwnersHub, type OwnersHubOptions } from '@svc/sources/hub/parts'
 import { type Anchor, findAnchor } from './anchor.ts'
 import { CatalogDocumentReader } from './catalog-documents.ts'
 import type { ListedTorrent } from './listing.ts'
@@ -167,7 +166,7 @@ export class Catalog {
     const entry = await this.#withOuterTrackers(selectEntry(listing, repo, quant, asked))
     const lines = linesOf(listing, repo, asked.normalizedNames)
     const isChoice = asked.quants !== undefined || asked.files !== undefined
-    const signed: SignedHub = await this.#hubs.now()
+    const signed = await this.#hubs.now()
     const { clock } = this.#deps
     const anchor = await within(clock, ANCHOR_TIMEOUT_MS, undefined, (signal) =>
       findAnchor(entry, { ...signed, clock, provider, trustCatalog, signal })

@@ -1,0 +1,1 @@
+export { type CatalogModelOptions, catalogModel } from './catalog-model.ts'

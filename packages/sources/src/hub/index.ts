@@ -1,0 +1,1 @@
+export { type HubModelOptions, hubModel } from './hub-model.ts'

@@ -1,0 +1,1 @@
+export { type OciImageOptions, type OciLayoutOptions, ociImage, ociLayout } from './oci-model.ts'
