@@ -37,7 +37,7 @@ export interface ModelHubDeps
   readonly importer: Pick<Importer, 'bringBack' | 'isStrangers'>
 }
 
-export interface ModelHubOptions extends HubClientsOptions {
+interface ModelHubOptions extends HubClientsOptions {
   /** Files that no row recognizes are fetched, too. */
   readonly fetchUnrecognized: boolean
 }
