@@ -139,6 +139,7 @@ export function lineProgress(write: (line: string) => void, clock: Pick<Clock, '
 /** Smaller files get no bar of their own. */
 const LARGE_FILE_BYTES = 16 * 1024 * 1024
 const MAX_FILE_BARS = 6
+const NEARLY_ALL = 0.95
 const DRAW_EVERY_MS = 125
 
 /** Width of a bar; the percentage and blanks take the rest of a line. */
@@ -159,7 +160,7 @@ export function barProgress(output: Output, clock: Pick<Clock, 'monotonic'>): Pr
       if (nowMs - drawnAtMs < DRAW_EVERY_MS) return
       drawnAtMs = nowMs
       const columns = (output.columns ?? 80) < NARROW_COLUMNS ? NARROW_BAR_COLUMNS : BAR_COLUMNS
-      const large = (job.files ?? []).filter((file) => file.bytesTotal >= LARGE_FILE_BYTES).slice(0, MAX_FILE_BARS)
+      const large = barredFiles(job)
       output.draw([
         totalBar(job, perSecond, columns),
         ...large.map(({ name, bytesDone, bytesTotal }) =>
@@ -170,6 +171,13 @@ export function barProgress(output: Output, clock: Pick<Clock, 'monotonic'>): Pr
     tell: (line) => output.line(line),
     end: () => output.draw([])
   }
+}
+
+/** The files that get a bar of their own; none if one file is nearly all there is, whose bar would be the same. */
+function barredFiles({ files = [], bytesTotal = 0 }: Shown): NonNullable<Shown['files']> {
+  const large = files.filter((file) => file.bytesTotal >= LARGE_FILE_BYTES)
+  const isAlone = large.length === 1 && large[0]!.bytesTotal >= NEARLY_ALL * bytesTotal
+  return isAlone ? [] : large.slice(0, MAX_FILE_BARS)
 }
 
 function totalBar(job: Shown, perSecond: number | undefined, columns: number): string {

@@ -57,5 +57,5 @@ export function tellReport(report: Report, json: boolean, stderr: Output): void 
   if (candidates.length > 0) lines.push('  known:', ...candidates.slice(0, MAX_SHOWN).map((text) => `    ${text}`))
   if (candidates.length > MAX_SHOWN) lines.push(`    … and ${candidates.length - MAX_SHOWN} more`)
   if (report.hint !== undefined) lines.push(`  hint: ${report.hint}`)
-  for (const line of lines) stderr.line(line)
+  for (const line of lines) stderr.prose(line)
 }

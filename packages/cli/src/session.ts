@@ -52,7 +52,7 @@ export function openSession(options: CommonOptions, version: string, terminal: T
     print: (line) => stdout.line(line),
     table: (rows) => formatTable(rows).forEach((line) => stdout.line(line)),
     note: (line) => {
-      if (!json && !quiet) stderr.line(line)
+      if (!json && !quiet) stderr.prose(line)
     },
     document: (value) => stdout.document(value)
   }

@@ -57,6 +57,20 @@ it('says within 5 s that a source is silent, also at 60 columns', () => {
   expect(lines.at(-1)).not.toContain('nothing came')
 })
 
+it('draws one bar for one file, and one for each of several large ones', () => {
+  const MIB = 1024 * 1024
+  const drawn = (sizes: readonly number[]): number => {
+    const screen = new Captured('utf8', 100)
+    const files = sizes.map((bytesTotal, i) => ({ name: `part-${i}.gguf`, bytesDone: MIB, bytesTotal }))
+    const bytesTotal = sizes.reduce((sum, size) => sum + size, 0) + MIB
+    barProgress(screen.output, { monotonic: () => 1000 }).update(job({ bytesDone: MIB, bytesTotal, files }))
+    return screen.text.split('\n').length
+  }
+  expect(drawn([400 * MIB])).toBe(1)
+  expect(drawn([400 * MIB, 300 * MIB])).toBe(3)
+  expect(drawn([400 * MIB, MIB])).toBe(1)
+})
+
 it.each([
   [0, '0 B'],
   [1023, '1023 B'],

@@ -87,7 +87,7 @@ async function listJobs(session: Session): Promise<void> {
   if (session.json) return session.document({ jobs: all })
   if (session.quiet) return all.forEach((job) => session.print(job.id))
   if (all.length === 0) return session.note('no jobs since the daemon started')
-  const rows = all.map((job) => [
+  const rows = towardsPrompt(all).map((job) => [
     job.id,
     kindOf(job),
     stateOf(job),
@@ -101,6 +101,10 @@ async function listJobs(session: Session): Promise<void> {
   if (all.some(({ state, interrupted }) => state === 'failed' && interrupted !== true))
     session.note('svc jobs ID says why a job failed, and svc resume ID tries an import again')
 }
+
+/** The newest next to the prompt, and last what still runs. @param all newest first */
+export const towardsPrompt = (all: readonly Job[]): readonly Job[] =>
+  [...all].reverse().sort((a, b) => Number(!isTerminal(a)) - Number(!isTerminal(b)))
 
 /** Marks garbage collections that only count, such as those of `svc du`, so that they are not mistaken for real ones. */
 const kindOf = ({ kind, dryRun }: Job): string => (dryRun === true ? `${kind} --dry-run` : kind)

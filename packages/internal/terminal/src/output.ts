@@ -53,6 +53,12 @@ export class Output {
     this.#above(`${printable(text)}\n`)
   }
 
+  /** A line of prose: a terminal gets breaks between words, and no word is cut. */
+  prose(text: string): void {
+    const line = printable(text)
+    this.#above(`${this.isTerminal && this.columns !== undefined ? wrapped(line, this.columns) : line}\n`)
+  }
+
   /** Text of several lines. For text of ours, and bytes that the owner asked for: strangers could imitate our lines. */
   text(text: string): void {
     this.#above(printableLines(text))
@@ -107,6 +113,23 @@ export class Output {
   #drawing(): string {
     return this.#drawn.length === 0 ? '' : UNWRAPPED + this.#drawn.join('\n') + WRAPPED
   }
+}
+
+/** Broken between words, with the indentation of the line; a longer word is left to the terminal. */
+function wrapped(line: string, columns: number): string {
+  const [indent = ''] = /^ */.exec(line) ?? []
+  const lines: string[] = []
+  let current = indent
+  for (const word of line.slice(indent.length).split(' ')) {
+    const next = current === indent ? `${current}${word}` : `${current} ${word}`
+    // as many characters as columns, which is right for letters
+    if (Array.from(next).length <= columns || current === indent) current = next
+    else {
+      lines.push(current)
+      current = `${indent}${word}`
+    }
+  }
+  return [...lines, current].join('\n')
 }
 
 const printableLines = (text: string): string => text.split('\n').map(printable).join('\n')
