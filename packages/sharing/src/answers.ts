@@ -33,8 +33,8 @@ export const ANSWERS: DocumentParsers<AnswerKinds> = {
     torrent: (bytes) => parseTorrent(bytes).info,
     pieceLayers: parsePieceLayers
   },
-  errors: async (kind) =>
-    kind === 'withheld' ? { PublishError: (await import('@svc/publish')).PublishError } : { MetainfoError },
+  errors: (kind) =>
+    kind === 'withheld' ? import('@svc/publish').then(({ PublishError }) => ({ PublishError })) : { MetainfoError },
   closed: () => new LibraryError('E_CLOSED', 'the swarm client is closed')
 }
 
