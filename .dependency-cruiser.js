@@ -118,6 +118,13 @@ export default {
       to: { path: '^packages/', pathNot: `^packages/(internal|${PACKAGES.library.join('|')})/` }
     },
     {
+      name: 'direction-server',
+      comment: 'What listens knows blobs, and nothing of what is served',
+      severity: 'error',
+      from: { path: '^packages/internal/server/src/' },
+      to: { path: '^packages/', pathNot: '^packages/(internal/(?!state)|cas/)' }
+    },
+    {
       name: 'library-knows-no-daemon',
       comment: 'What works in any process knows no log or command line of a program',
       severity: 'error',

@@ -103,6 +103,16 @@ const broken: [name: string, change: Files, found: string[]][] = [
     ['direction-state: packages/internal/state/src/index.ts → packages/oci/src/index.ts']
   ],
   [
+    'what listens knows the contract',
+    {
+      'packages/client/package.json': manifest('client'),
+      'packages/client/src/index.ts': `export const PATHS = 1\n`,
+      'packages/internal/server/package.json': manifest('internal-server', { '@svc/client': '1' }),
+      'packages/internal/server/src/index.ts': `import { PATHS } from '@svc/client'\nexport const paths = PATHS\n`
+    },
+    ['direction-server: packages/internal/server/src/index.ts → packages/client/src/index.ts']
+  ],
+  [
     'the page takes code of the client',
     {
       'packages/client/package.json': manifest('client'),

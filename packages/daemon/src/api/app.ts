@@ -5,6 +5,7 @@ import {
   createHttpServer,
   endConnectionWith,
   envelope,
+  RouteTable,
   readRequestBody,
   type ServerOptions,
   sendJson
@@ -12,7 +13,6 @@ import {
 import type { Log } from '@svc/library/parts'
 import { DaemonError } from '../errors.ts'
 import type { ApiRoute } from './route.ts'
-import { RouteTable } from './route-table.ts'
 import { toWireError, type WireError } from './wire-error.ts'
 
 export interface AppOptions extends ServerOptions {
