@@ -1,5 +1,5 @@
 /** The route that matches a request's path, and the values of its parameters. */
-export interface RouteMatch<T> {
+interface RouteMatch<T> {
   readonly route: T
   /** Still percent-encoded. */
   readonly params: Readonly<Record<string, string>>
