@@ -152,6 +152,31 @@ it.each(['online', 'at a later start'])('small files that may leave must be the 
   expect(await ok(daemon, 'why', 'acme/notes')).toContain('notes.txt: not shared')
 })
 
+it('small files that an adoption brings beside a model that others may have are asked about first', async () => {
+  const hub = await fakeHub()
+  const daemon = await daemonOf(hub)
+  const root = join(daemon.folder, 'hub')
+  for (const [seed, name, text] of [
+    [81, 'Same', '{}'],
+    [82, 'Own', '{"for":"me alone"}']
+  ] as const) {
+    const gguf = { path: 'm-q8_0.gguf', content: makeGguf({ seed }), lfs: true }
+    const beside = { path: 'generation_config.json', content: Buffer.from('{}') }
+    const sha = hub.commit({ id: `Acme/${name}`, files: [gguf, beside] })
+    await ok(daemon, 'import', 'hf', `Acme/${name}`)
+    expect(await ok(daemon, 'why', `acme/${name.toLowerCase()}`)).toContain('access: public')
+    putHub(root, `Acme/${name}`, { 'm-q8_0.gguf': gguf.content, 'generation_config.json': text }, sha)
+  }
+  hub.setFaults(() => ({ kind: 'refuse' }))
+  await adopted(daemon, root)
+  expect(await ok(daemon, 'why', 'acme/own')).toContain('access: unknown')
+  await daemon.pause()
+  hub.setFaults(undefined)
+  await daemon.resume()
+  await vi.waitFor(async () => expect(await ok(daemon, 'why', 'acme/same')).toContain('access: public'), 50_000)
+  expect(await ok(daemon, 'why', 'acme/own')).toContain('access: unknown')
+})
+
 it('a plain import of a path in a cache counts as what the tool downloaded', async () => {
   const hub = await fakeHub()
   const daemon = await daemonOf(hub)

@@ -6,6 +6,14 @@ const OWN_TEST = { file: 'packages/daemon/test/import/own-companions.test.ts' }
 
 /** What of a folder's small files leaves with its model. */
 export const COMPANIONS: readonly Mutation[] = [
+  ...of('internal/state/src/artifact-import.ts', [
+    {
+      what: 'companions: an import of unknown access brings some beside a model that others may have',
+      find: `return !isPinned && bringsDoubt(standing, now)`,
+      replace: `return isPinned && bringsDoubt(standing, now)`,
+      caughtBy: { file: 'packages/cli/test/adopt-sharing.test.ts', name: 'brings beside a model' }
+    }
+  ]),
   ...of('internal/state/src/given-companions.ts', [
     {
       what: 'companions: the note of an import counts, whatever the source of a later import',

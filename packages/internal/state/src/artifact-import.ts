@@ -26,7 +26,7 @@ export function afterImport(
   const incomplete = isPinned && (before === undefined || before.incomplete === true)
   const kept = isPinned ? before?.futureName : undefined
   const futureName = incomplete ? (asked ?? kept) : kept
-  const provenance = standing === undefined ? state.provenance : provenanceAfter(standing, state.provenance, isPinned)
+  const provenance = standing === undefined ? state.provenance : provenanceAfter(standing, state, isPinned)
   const companions = { ...keptBeside(before, { ...state, provenance }), ...state.companions }
   return {
     ...wantedBeside(before, isPinned),
@@ -89,7 +89,20 @@ function sourceAfter(before: ArtifactSource | undefined, now: ArtifactSource): A
   return { ...mergedSource(before, now), ...(bittorrentV1 !== undefined && { bittorrentV1 }) }
 }
 
-function provenanceAfter(standing: ArtifactState | 'damaged', now: Provenance, isPinned: boolean): Provenance {
-  if (standing === 'damaged') return mergedProvenance(OF_DAMAGED, now, { isPinned, wasComplete: true })
-  return mergedProvenance(standing.provenance, now, { isPinned, wasComplete: standing.incomplete !== true })
+function provenanceAfter(standing: ArtifactState | 'damaged', now: ArtifactImport, isPinned: boolean): Provenance {
+  if (standing === 'damaged') return mergedProvenance(OF_DAMAGED, now.provenance, { isPinned, wasComplete: true })
+  const wasComplete = standing.incomplete !== true
+  const merged = mergedProvenance(standing.provenance, now.provenance, { isPinned, wasComplete })
+  const { confirmedPublicAt: _, ...unconfirmed } = merged
+  return !isPinned && bringsDoubt(standing, now) ? { ...unconfirmed, access: 'unknown' } : merged
+}
+
+/**
+ * Small files leave with their artifact. Those that nobody says may leave, such as of a cache that was adopted without a connection,
+ * withhold it until the source confirms them.
+ */
+function bringsDoubt({ provenance, companions = {}, source }: ArtifactState, now: ArtifactImport): boolean {
+  if (provenance.access !== 'public' || now.provenance.access !== 'unknown') return false
+  const known = new Set([...Object.values(companions), source.companions])
+  return Object.values(now.companions ?? {}).some((digest) => !known.has(digest))
 }
