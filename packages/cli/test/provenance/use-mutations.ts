@@ -81,14 +81,14 @@ const LIBRARY = [
     [
       ARTIFACTS,
       'what was known of an artifact counts at its next import',
-      'mergedProvenance(standing.provenance, now, { isPinned, wasComplete: standing.incomplete !== true })',
-      'now'
+      'mergedProvenance(standing.provenance, now.provenance, { isPinned, wasComplete })',
+      'now.provenance'
     ],
     [
       testOf(`${DAEMON}/api/damaged-state.test.ts`, 'stays private'),
       'a damaged record counts as private at the next import',
-      'mergedProvenance(OF_DAMAGED, now, { isPinned, wasComplete: true })',
-      'now'
+      'mergedProvenance(OF_DAMAGED, now.provenance, { isPinned, wasComplete: true })',
+      'now.provenance'
     ]
   ]),
   ...of('internal/state/src/artifacts.ts', [

@@ -48,7 +48,9 @@ export class LimitedThread<Of extends Calls<Of>> {
       if (!this.#isClosed) this.#thread = new WorkerThread<Of>(this.#options)
     }
     try {
-      return await this.#thread.call(op, request, { onBegun: () => (timer = clock.after(limitMs, onLate)) })
+      const answer = await this.#thread.call(op, request, { onBegun: () => (timer = clock.after(limitMs, onLate)) })
+      if (isLate) throw late()
+      return answer
     } catch (error) {
       throw isLate ? late() : error
     } finally {
