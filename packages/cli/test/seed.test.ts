@@ -177,7 +177,7 @@ it('before the first import from the hub, svc says what is shared, from when, an
   const place = await given()
   const daemon = await daemonOf(place)
   const person = () => ({
-    columns: 100,
+    columns: 200,
     stdin: typing(),
     env: { HOME: place.folder }
   })

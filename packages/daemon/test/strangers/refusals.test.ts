@@ -225,7 +225,7 @@ const ofHub: readonly Omit<Refused, 'door'>[] = [
     kind: 'the quota of a day',
     path: '/acme/Large/resolve/main/large-q8_0.gguf',
     status: 507,
-    logged: 'on_demand_bytes'
+    logged: 'the bytes of a day are spent'
   },
   { kind: 'the quota of the store', path: '/acme/Full/resolve/main/full-q8_0.gguf', status: 503, logged: 'E_NO_SPACE' },
   {

@@ -38,9 +38,18 @@ async function expectNothingGiven(node: Node, manifestDigest: string): Promise<v
 
 /**
  * The messages by which a node gives something to a peer that knows the infohash: an unchoke, blocks, hashes. It asks for them until
- * its last request is refused.
+ * its last request is refused; while the node knows no such torrent, such as when it opens it anew, it asks again.
  */
 async function givenTo(node: Node, infohash: string): Promise<number[]> {
+  const received: number[] = []
+  await eventually(async () => {
+    received.push(...(await receivedFrom(node, infohash)))
+    return received.includes(23) ? true : undefined
+  })
+  return received.filter((id) => [1, 7, 22].includes(id))
+}
+
+async function receivedFrom(node: Node, infohash: string): Promise<number[]> {
   const { swarm } = await node.client.status()
   const socket = connect(Number(swarm.peerAddress!.split(':')[1]), '127.0.0.1')
   onTestFinished(() => void socket.destroy())
@@ -69,8 +78,7 @@ async function givenTo(node: Node, infohash: string): Promise<number[]> {
     }
     if (received.includes(23)) break
   }
-  expect(received).toContain(23)
-  return received.filter((id) => [1, 7, 22].includes(id))
+  return received
 }
 
 test('a private import is not announced, also after a restart, and serves nobody', async () => {
