@@ -19,13 +19,12 @@ const LONGEST = [
   'library/views.test',
   'test/commands.slow',
   'test/known-layouts.slow',
-  'test/folders.slow',
+  'ui/truth.slow',
+  'ui/page.slow',
   'swarm/seeding.slow',
   'swarm/from-peers-sources.slow',
   'sources/changed-source.slow',
-  'http/cut-connections.slow',
   'swarm/restart.slow',
-  'provenance/mutations.slow',
   'provenance/random-histories.slow'
 ]
 

@@ -1,4 +1,4 @@
-// One repository with several quants; one of each kind in folders.slow.ts.
+// One repository with several quants; forty of all kinds in folders.faults.ts.
 import { madeRepositories } from '@svc/testkit/made-repositories'
 import { testFolders } from './folders.ts'
 

@@ -1,5 +1,5 @@
-// Repositories with the names of files that well-known ones have, and one of odd names.
+// Repositories with the names of files that well-known ones have: one of each five, all of them in known-layouts.faults.ts.
 import { knownLayouts } from '@svc/testkit/known-layouts'
 import { testFolders } from './folders.ts'
 
-testFolders(knownLayouts())
+testFolders(knownLayouts().filter((_, n) => n % 5 === 0))

@@ -211,9 +211,6 @@ export interface MadeRepository {
   readonly files: readonly (FakeRepoFile & { readonly content: Uint8Array })[]
 }
 
-/** How many kinds {@link madeRepositories} makes before it begins again with the first. */
-export const KINDS_OF_REPOSITORIES: number = Object.keys(KINDS).length
-
 /** Small repositories of all kinds by turns; equal arguments give equal bytes. The last of more than one round has more small files than an import keeps. */
 export function madeRepositories(count: number, seed = 1): MadeRepository[] {
   const kinds = Object.keys(KINDS)

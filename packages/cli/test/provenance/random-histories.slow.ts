@@ -6,8 +6,8 @@ import { BASE } from './processes.ts'
 
 vi.setConfig({ testTimeout: 120_000 })
 
-test.each([1, 200])('history %i: nothing that is withheld leaves by any door', async (seed) => {
-  const { steps, leak, given } = await runHistory({ seed, steps: 120, base: BASE })
+test('nothing that is withheld leaves by any door', async () => {
+  const { steps, leak, given } = await runHistory({ seed: 200, steps: 120, base: BASE })
   expect(leak).toBeUndefined()
   expect(steps).toBe(120)
   // what others may have is given by the doors that random strangers try

@@ -1,4 +1,0 @@
-import { describeKills } from './support/kill-sweep.ts'
-
-// A sample; kill.faults.ts has every call.
-describeKills(25)
