@@ -23,7 +23,7 @@ export const LIMITS: Readonly<Record<string, readonly LimitRow[]>> = {
   peers: rows(`
 connections | {swarm#maxConnections}, a quarter of them for outgoing ones | engine | one without a handshake after {swarm#HANDSHAKE_GRACE_MS}, then the least useful peer, makes room | budgets.faults places connection-budget
 connections | {swarm#maxConnectionsPerHost} | host or IPv6 /64 | closed | budgets.faults places
-connections | {swarm#maxPeersPerTorrent} | torrent | the least useful peer makes room | budgets.faults many.slow
+connections | {swarm#maxPeersPerTorrent} | torrent | the least useful peer makes room | budgets.faults many.faults
 dials in progress | {peer-set#MAX_HALF_OPEN}, each {peer-set#DIAL_TIMEOUT_MS} | torrent | wait | budgets.faults
 handshake | {swarm#HANDSHAKE_TIMEOUT_MS} | connection | closed | hostile-peers budgets.faults
 encryption handshakes | {swarm#ENCRYPTION_HANDSHAKES_PER_SECOND.total}/s; {swarm#ENCRYPTION_HANDSHAKES_PER_SECOND.each}/s per host | engine | closed | message-floods budgets.faults

@@ -45,14 +45,20 @@ async function watched(
   const { clock, signal } = session
   const downloads = new Downloads()
   session.note('waiting for what other tools download; Ctrl-C ends it')
+  const look = async (): Promise<void> => {
+    const came = await downloads.look(await readCaches(session, named))
+    if (!came.some(({ wanted }) => wanted.length > 0)) return
+    const found = await foundModels(session, came, options)
+    const models = await notHere(session, found.models)
+    if (models.length > 0 && (await isAgreed(session, models, options)))
+      await takenOver(session, { ...found, models }, options)
+  }
   while (!signal.aborted) {
-    const caches = await readCaches(session, named)
-    const came = await downloads.look(caches)
-    if (came.some(({ wanted }) => wanted.length > 0)) {
-      const found = await foundModels(session, came, options)
-      const models = await notHere(session, found.models)
-      if (models.length > 0 && (await isAgreed(session, models, options)))
-        await takenOver(session, { ...found, models }, options)
+    try {
+      await look()
+    } catch (error) {
+      // in the midst of a look Ctrl-C ends a request; an import that it leaves behind says so itself
+      if (!signal.aborted || error instanceof CliError) throw error
     }
     await clock.sleep(LOOK_MS, signal).catch(() => undefined)
   }
