@@ -2,7 +2,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type OwnedModels, openLibrary } from '@svc/library'
-import { hubModel } from '@svc/sources/hub'
+import { hubSource } from '@svc/sources/hub'
 import { type FakeHub, startFakeHub } from '@svc/testkit/fake-hub'
 import { expect, onTestFinished, test } from 'vitest'
 
@@ -29,7 +29,7 @@ async function emptyLibrary(): Promise<OwnedModels> {
 test('the chosen quant of a repository is imported whole, and again without a byte', async () => {
   const { endpoint } = await hubWith()
   const library = await emptyLibrary()
-  const chosen = hubModel(REPO, { endpoint, quants: ['q8_0'] })
+  const chosen = hubSource(REPO, { endpoint, quants: ['q8_0'] })
   const made = await library.import(chosen, 'org/model')
   expect(made).toMatchObject({ quants: ['q8_0'], fetchedBytes: gguf(8).length })
   const { files } = await library.open('svc:///org/model:q8_0')
@@ -42,7 +42,7 @@ test('what the hub does not give, or does not have, is told by a code', async ()
   const { endpoint } = await hubWith({ gated: 'auto' })
   const library = await emptyLibrary()
   const codeOf = (repo: string, revision?: string): Promise<string> =>
-    library.import(hubModel(repo, { endpoint, ...(revision !== undefined && { revision }) }), 'org/model').then(
+    library.import(hubSource(repo, { endpoint, ...(revision !== undefined && { revision }) }), 'org/model').then(
       () => 'imported',
       ({ code }: { readonly code: string }) => code
     )
@@ -57,7 +57,7 @@ test('an import ends with the reason of its signal', async () => {
   const library = await emptyLibrary()
   const reason = new Error('enough')
   const stop = new AbortController()
-  const importing = library.import(hubModel(REPO, { endpoint }), 'org/model', {
+  const importing = library.import(hubSource(REPO, { endpoint }), 'org/model', {
     signal: stop.signal,
     onProgress: () => stop.abort(reason)
   })

@@ -5,7 +5,7 @@ import type { Work } from '../operations/work.ts'
 import type { ImportSelection } from './selection.ts'
 import type { ImportSource } from './source.ts'
 
-/** Models of another place, to be imported: made by `hubModel` of `@svc/sources/hub`, and the like. */
+/** Models of another place, to be imported: made by `hubSource` of `@svc/sources/hub`, and the like. */
 export interface ModelSource {
   readonly kind: 'hub' | 'oci' | 'catalog'
 }

@@ -8,7 +8,7 @@ import { OwnersHub } from './owners-hub.ts'
 import { followedBy, requireAskedRepo } from './target.ts'
 
 /** Which hub, which commit, and what of it. */
-export interface HubModelOptions extends ImportChoice {
+export interface HubSourceOptions extends ImportChoice {
   /** A branch, tag or commit; default: the default branch. */
   readonly revision?: string
   /** Origin and path of the hub; default: the public one. */
@@ -24,7 +24,7 @@ export interface HubModelOptions extends ImportChoice {
  * an earlier attempt, is not fetched again; all bytes are compared with the hub's hashes.
  * @param repo `org/name`, or `name` for one without an owner
  */
-export function hubModel(repo: string, options: HubModelOptions = {}): ModelSource {
+export function hubSource(repo: string, options: HubSourceOptions = {}): ModelSource {
   const { revision, endpoint, token, ...choice } = options
   const asked = { repo, ...(revision !== undefined && { revision }) }
   const source: ListableSource = {

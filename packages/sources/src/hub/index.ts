@@ -1,1 +1,1 @@
-export { type HubModelOptions, hubModel } from './hub-model.ts'
+export { type HubSourceOptions, hubSource } from './hub-model.ts'

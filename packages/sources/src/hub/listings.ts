@@ -6,7 +6,7 @@ import { probeAccess } from './access-probe.ts'
 import { asLibrary } from './errors.ts'
 import { OlderVersions } from './older.ts'
 import type { SignedHub } from './owners-hub.ts'
-import { type HubSourceOptions, hubSource } from './source.ts'
+import { type ListedSourceOptions, listedSource } from './source.ts'
 import type { AskedRepo } from './target.ts'
 
 /** Longer rate limits are reported at once, since a client waits for its response. Within a job: five minutes. */
@@ -51,11 +51,11 @@ export class HubListings {
     { hub, hasToken }: SignedHub,
     asked: string,
     listing: HubListing,
-    options: Pick<HubSourceOptions, 'branch' | 'strangers' | 'follows'> = {}
+    options: Pick<ListedSourceOptions, 'branch' | 'strangers' | 'follows'> = {}
   ): ImportSource {
     const { clock, log, fetchUnrecognized } = this.#deps
     const isStrangers = options.strangers !== undefined
-    return hubSource(hub, listing, {
+    return listedSource(hub, listing, {
       ...(isStrangers ? {} : { branch: this.#mainAt(listing), older: new OlderVersions(hub, listing, this.#deps) }),
       ...options,
       asked,
@@ -69,7 +69,7 @@ export class HubListings {
     })
   }
 
-  #mainAt({ repoId, commit }: HubListing): HubSourceOptions['branch'] {
+  #mainAt({ repoId, commit }: HubListing): ListedSourceOptions['branch'] {
     const at = this.#main.get(`${repoId} ${commit}`)
     return at === undefined ? undefined : { name: 'main', at }
   }

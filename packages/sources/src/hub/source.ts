@@ -24,7 +24,7 @@ export const MAX_STRANGER_FILES = 20_000
 /** Files fetched concurrently; the hub object limits their requests, over all jobs. */
 const CONCURRENCY = 8
 
-export interface HubSourceOptions {
+export interface ListedSourceOptions {
   /** The repository in the request. */
   readonly asked: string
   readonly fetchUnrecognized: boolean
@@ -45,7 +45,7 @@ export interface HubSourceOptions {
   readonly onUnused: (error: Error, path: string) => void
 }
 
-interface FileOptions extends HubSourceOptions {
+interface FileOptions extends ListedSourceOptions {
   readonly isRestricted: boolean
 }
 
@@ -74,7 +74,7 @@ export function strangerKey({ repoId, sha256, gitBlobSha1 }: HubFile): string {
 const shortOf = (repoId: string): string => hash('sha256', repoId.toLowerCase()).slice(0, 16)
 
 /** A pinned listing of the hub as an import source, which does not close the hub object. */
-export function hubSource(hub: Hub, listing: HubListing, options: HubSourceOptions): ImportSource {
+export function listedSource(hub: Hub, listing: HubListing, options: ListedSourceOptions): ImportSource {
   const { repoId, commit } = listing
   const provenance = hubProvenance(listing, options)
   return {

@@ -21,7 +21,7 @@ import { asLibrary } from './errors.ts'
 import { MAX_SMALL_BYTES } from './listing-task.ts'
 import { type HubPlan, type PlanDeps, type PlannedHubFile, planHub } from './plan.ts'
 import { mayBeSigned, signedListing } from './signed-listing.ts'
-import { type HubSourceOptions, MAX_STRANGER_FILES, StrangerBytes, strangerKey } from './source.ts'
+import { type ListedSourceOptions, MAX_STRANGER_FILES, StrangerBytes, strangerKey } from './source.ts'
 import type { StrangerListings } from './stranger-listing.ts'
 import { hubTarget, requireAskedRepo } from './target.ts'
 
@@ -33,7 +33,7 @@ export interface HubUpstreamDeps extends PlanDeps, Pick<Library, 'clock' | 'trus
   readonly sourceOf: (
     asked: string,
     listing: HubListing,
-    options: Pick<HubSourceOptions, 'branch' | 'strangers'>
+    options: Pick<ListedSourceOptions, 'branch' | 'strangers'>
   ) => ImportSource
 }
 
@@ -48,7 +48,7 @@ interface CachedRepo {
   readonly asked: string
   readonly listing: HubListing
   readonly files: ReadonlyMap<string, HubFile>
-  readonly branch: HubSourceOptions['branch']
+  readonly branch: ListedSourceOptions['branch']
   /** Where a rule requires a signature: without the import's check, nothing is given that it does not cover. */
   readonly signed: SignedListing | undefined
   readonly onBytes: (bytes: number) => void
