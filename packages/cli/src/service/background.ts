@@ -87,7 +87,11 @@ async function spawnDaemon(
   let ended: string | undefined
   child.once('error', ({ message }) => (ended = message))
   child.once('exit', (code, signal) => (ended ??= `it ended with ${code ?? signal}`))
-  if (await isAnsweredSoon(session, () => ended !== undefined)) return { child, log }
+  const end = (): 'itself' | 'for another' | undefined => {
+    if (ended === undefined) return undefined
+    return OF_ANOTHER.test((log && lastError(log)?.message) ?? '') ? 'for another' : 'itself'
+  }
+  if (await isAnsweredSoon(session, end)) return { child, log }
   const said = log && lastError(log)
   throw new CliError('unreachable', `the daemon did not start: ${said?.message ?? ended ?? 'it does not answer'}`, {
     code: 'E_UNREACHABLE',
@@ -129,16 +133,26 @@ export async function withOwnDaemon(
 /** By default they end this process at once. */
 const LEAVING = ['SIGTERM', 'SIGHUP'] as const
 
-/** @returns false as soon as there is none to wait for, if `isEnded` says that of ours, or after a long time */
-async function isAnsweredSoon(session: Session, isEnded: () => boolean = () => false): Promise<boolean> {
+/** What a daemon says that ends since another one starts or runs. */
+const OF_ANOTHER = /^already (?:starting|running)|is using this store/
+/** How long the other one may take until it shows that it starts. */
+const OTHER_MS = 5_000
+
+/** @returns false as soon as there is none to wait for, if `endOf` says that of ours, or after a long time */
+async function isAnsweredSoon(
+  session: Session,
+  endOf: () => 'itself' | 'for another' | undefined = () => undefined
+): Promise<boolean> {
   const { client, clock, signal } = session
   const begun = clock.monotonic()
+  let endedAt: number | undefined
   while (clock.monotonic() - begun < TIMEOUT_MS) {
     // asked first: of two that start at once one ends, and the other is on its way
-    const wasEnded = isEnded()
+    const end = endOf()
+    if (end !== undefined) endedAt ??= clock.monotonic()
     const { state } = await daemonState(client.socketPath, clock.now())
     if (state === 'answers') return true
-    if (state === 'absent' && wasEnded) return false
+    if (state === 'absent' && (end === 'itself' || clock.monotonic() - (endedAt ?? Infinity) > OTHER_MS)) return false
     await clock.sleep(LOOK_EVERY_MS, signal)
   }
   return false
