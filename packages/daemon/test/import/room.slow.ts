@@ -24,7 +24,8 @@ function mounted(mount: (image: string, at: string) => boolean): string | undefi
   mkdirSync(at)
   const is = mount(join(folder, 'image'), at)
   onTestFinished(() => {
-    if (is) run('umount', at)
+    // a process that just started elsewhere may hold it for a moment
+    if (is) run('umount', '--lazy', at)
     rmSync(folder, { recursive: true, force: true })
   })
   return is ? at : undefined

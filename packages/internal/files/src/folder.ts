@@ -57,11 +57,19 @@ export function makeFoldersSync(path: string): void {
   try {
     mkdirSync(path)
   } catch (error) {
-    if (errnoOf(error) === 'ENOENT' && dirname(path) !== path) {
-      makeFoldersSync(dirname(path))
+    if (errnoOf(error) !== 'ENOENT' || dirname(path) === path) return requireFolderSync(path, error)
+    makeFoldersSync(dirname(path))
+    try {
       mkdirSync(path)
-    } else if (!statSync(path, { throwIfNoEntry: false })?.isDirectory()) throw error
+    } catch (again) {
+      // somebody else may have made it meanwhile
+      requireFolderSync(path, again)
+    }
   }
+}
+
+function requireFolderSync(path: string, otherwise: unknown): void {
+  if (statSync(path, { throwIfNoEntry: false })?.isDirectory() !== true) throw otherwise
 }
 
 /**
