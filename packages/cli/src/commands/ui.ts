@@ -31,6 +31,7 @@ export async function ui(session: Session, options: UiOptions): Promise<void> {
   if (options.stay === true && keeper === undefined) throw usage('the home folder is unknown', 'set HOME')
   const stays = options.stay === true ? keeper : undefined
   const port = options.port === undefined ? (stays?.kept?.port ?? 0) : portOf(options.port)
+  stays?.dropLink()
   const bridge = await openedBridge(session, port, stays)
   let forget = (): void => {}
   const open = (): void => {
@@ -53,6 +54,7 @@ export async function ui(session: Session, options: UiOptions): Promise<void> {
     terminal.stdin?.off('data', open).pause()
     forget()
     await bridge.close()
+    stays?.end()
   }
 }
 

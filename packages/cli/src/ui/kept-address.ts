@@ -9,7 +9,7 @@ import { stateFolder } from '../user-state.ts'
 const LATE_MS = 1_000
 
 interface RunningPage extends KeptAccess {
-  /** Of the program that serves it, or did. */
+  /** Of the program that serves it, or did; 0 once that ended. */
   readonly pid: number
 }
 
@@ -33,17 +33,28 @@ export class KeptAddress implements AccessKeeper {
     this.#write('page.json', JSON.stringify({ ...access, pid: process.pid }))
   }
 
+  /** Links that nobody used lead nowhere: while no page runs, another user may have listened there, and been told one. */
+  dropLink(): void {
+    rmSync(this.#tokenFile, { force: true })
+  }
+
+  /** The page ends: nobody is sent there until it runs again. */
+  end(): void {
+    this.dropLink()
+    const last = read(join(this.#folder, 'page.json'))
+    if (last !== undefined) this.#write('page.json', JSON.stringify({ ...last, pid: 0 }))
+  }
+
   redeem(hash: string): boolean {
-    const file = join(this.#folder, 'token')
     let made: string
     try {
-      made = readFileSync(file, 'utf8')
+      made = readFileSync(this.#tokenFile, 'utf8')
     } catch {
       return false
     }
     // a digest: how long the comparison takes tells nothing of the token
     if (made !== hash) return false
-    rmSync(file, { force: true })
+    this.dropLink()
     return true
   }
 
@@ -55,6 +66,10 @@ export class KeptAddress implements AccessKeeper {
     const token = secret()
     this.#write('token', hashed(token).toString('hex'))
     return `${new URL(`http://${kept.name}:${kept.port}`).origin}/#${token}`
+  }
+
+  get #tokenFile(): string {
+    return join(this.#folder, 'token')
   }
 
   #write(name: string, text: string): void {
@@ -78,7 +93,8 @@ function read(path: string): RunningPage | undefined {
 /** Whether the process lives, and is this user's. */
 function isOurs({ pid }: RunningPage): boolean {
   try {
-    return process.kill(pid, 0)
+    // 0 would name this process and its group
+    return pid > 0 && process.kill(pid, 0)
   } catch {
     return false
   }

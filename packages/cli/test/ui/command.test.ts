@@ -1,5 +1,6 @@
 // `svc ui` itself.
 
+import { createHash } from 'node:crypto'
 import { once } from 'node:events'
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { type AddressInfo, createServer } from 'node:net'
@@ -185,4 +186,10 @@ it('keeps its address with --stay, lets in who was let in before, and tells svc 
   await second.stop()
   // nobody is there: a page of its own, and no token for whoever takes the port
   expect((await ui(['--no-open'], { env })).link.origin).not.toBe(origin)
+  // a link of before, which somebody else may have been told, lets nobody in
+  const token = 'B'.repeat(43)
+  writeFileSync(join(dirname(kept), 'token'), createHash('sha256').update(token).digest('hex'))
+  const third = await ui(['--no-open', '--stay'], { env })
+  expect(third.link.origin).toBe(origin)
+  expect(await redeem(new URL(`${origin}/#${token}`))).toBe(403)
 })
