@@ -158,18 +158,22 @@ it('small files that an adoption brings beside a model that others may have are 
   const root = join(daemon.folder, 'hub')
   for (const [seed, name, text] of [
     [81, 'Same', '{}'],
-    [82, 'Own', '{"for":"me alone"}']
+    [82, 'Own', '{"for":"me alone"}'],
+    // the owner's word was about the files of then
+    [83, 'Decided', '{"for":"me alone"}']
   ] as const) {
     const gguf = { path: 'm-q8_0.gguf', content: makeGguf({ seed }), lfs: true }
     const beside = { path: 'generation_config.json', content: Buffer.from('{}') }
     const sha = hub.commit({ id: `Acme/${name}`, files: [gguf, beside] })
     await ok(daemon, 'import', 'hf', `Acme/${name}`)
+    if (name === 'Decided') await ok(daemon, 'private', 'acme/decided', '--off')
     expect(await ok(daemon, 'why', `acme/${name.toLowerCase()}`)).toContain('access: public')
     putHub(root, `Acme/${name}`, { 'm-q8_0.gguf': gguf.content, 'generation_config.json': text }, sha)
   }
   hub.setFaults(() => ({ kind: 'refuse' }))
   await adopted(daemon, root)
   expect(await ok(daemon, 'why', 'acme/own')).toContain('access: unknown')
+  expect(await ok(daemon, 'why', 'acme/decided')).toContain('withheld')
   await daemon.pause()
   hub.setFaults(undefined)
   await daemon.resume()

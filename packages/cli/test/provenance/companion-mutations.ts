@@ -9,8 +9,8 @@ export const COMPANIONS: readonly Mutation[] = [
   ...of('internal/state/src/artifact-import.ts', [
     {
       what: 'companions: an import of unknown access brings some beside a model that others may have',
-      find: `return !isPinned && bringsDoubt(standing, now)`,
-      replace: `return isPinned && bringsDoubt(standing, now)`,
+      find: `if (!isPinned && bringsDoubt(standing, now))`,
+      replace: `if (isPinned && bringsDoubt(standing, now))`,
       caughtBy: { file: 'packages/cli/test/adopt-sharing.test.ts', name: 'brings beside a model' }
     }
   ]),

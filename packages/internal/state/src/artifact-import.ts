@@ -93,8 +93,15 @@ function provenanceAfter(standing: ArtifactState | 'damaged', now: ArtifactImpor
   if (standing === 'damaged') return mergedProvenance(OF_DAMAGED, now.provenance, { isPinned, wasComplete: true })
   const wasComplete = standing.incomplete !== true
   const merged = mergedProvenance(standing.provenance, now.provenance, { isPinned, wasComplete })
-  const { confirmedPublicAt: _, ...unconfirmed } = merged
-  return !isPinned && bringsDoubt(standing, now) ? { ...unconfirmed, access: 'unknown' } : merged
+  if (!isPinned && bringsDoubt(standing, now)) return doubted(merged, now.provenance)
+  return merged
+}
+
+/** What the owner decided was said of other files: that they are shared no longer counts, that they are private does. */
+function doubted({ confirmedPublicAt: _, decision, ...rest }: Provenance, now: Provenance): Provenance {
+  const stays = now.decision ?? (decision?.is === 'private' ? decision : undefined)
+  const access = rest.access === 'restricted' ? 'restricted' : 'unknown'
+  return { ...rest, access, ...(stays !== undefined && { decision: stays }) }
 }
 
 /**
@@ -102,7 +109,8 @@ function provenanceAfter(standing: ArtifactState | 'damaged', now: ArtifactImpor
  * withhold it until the source confirms them.
  */
 function bringsDoubt({ provenance, companions = {}, source }: ArtifactState, now: ArtifactImport): boolean {
-  if (provenance.access !== 'public' || now.provenance.access !== 'unknown') return false
+  const isGiven = provenance.access === 'public' || provenance.decision?.is === 'shared'
+  if (!isGiven || now.provenance.access !== 'unknown') return false
   const known = new Set([...Object.values(companions), source.companions])
   return Object.values(now.companions ?? {}).some((digest) => !known.has(digest))
 }
