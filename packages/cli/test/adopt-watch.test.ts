@@ -1,5 +1,5 @@
 // `svc adopt --watch`: what other tools download is offered once it is whole, and with a view of the store there is one copy of it.
-import { existsSync, lstatSync, readFileSync, realpathSync, writeFileSync } from 'node:fs'
+import { existsSync, lstatSync, readFileSync, realpathSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { PassThrough } from 'node:stream'
 import { systemClock } from '@svc/internal-clock'
@@ -7,7 +7,7 @@ import { makeGguf } from '@svc/testkit/models'
 import { expect, it, onTestFinished, vi } from 'vitest'
 import { run } from '../src/run.ts'
 import { Captured, ok, type TestDaemon, testDaemon } from './support.ts'
-import { COMMIT, put, putHub } from './tool-caches.ts'
+import { COMMIT, put, putHub, putOllama, sha256 } from './tool-caches.ts'
 
 vi.setConfig({ testTimeout: 60_000 })
 
@@ -79,4 +79,39 @@ it('at a terminal each find is a question, and a no is kept', async () => {
   await expect.poll(() => stdout.text).toContain('acme/two:q8_0')
   expect(stderr.text.split('Import it?').length).toBe(3)
   expect(await ok(daemon, 'ls')).not.toContain('acme/one')
+})
+
+it('a file that a program has reserved, or says that it fills, is not taken', async () => {
+  const daemon = await testDaemon()
+  const folder = join(daemon.folder, 'models')
+  const [holes, beside] = [join(folder, 'acme/holes/holes-q8_0.gguf'), join(folder, 'acme/beside/beside-q8_0.gguf')]
+  const whole = makeGguf({ seed: 6 })
+  put(holes, whole.subarray(0, 4096))
+  truncateSync(holes, whole.length)
+  put(beside, whole)
+  writeFileSync(`${beside}.aria2`, '')
+  put(join(folder, 'acme/last/last-q8_0.gguf'), makeGguf({ seed: 7 }))
+  const { stdout, stderr } = watching(daemon, [folder, '--yes', '--move'])
+  await expect.poll(() => stdout.text).toContain('acme/last:q8_0')
+  expect([existsSync(holes), existsSync(beside), stderr.text.includes('not imported')]).toEqual([true, true, false])
+  expect(stdout.text).not.toMatch(/holes:|beside:/)
+  rmSync(`${beside}.aria2`)
+  writeFileSync(holes, makeGguf({ seed: 8 }))
+  await expect
+    .poll(() => stdout.text)
+    .toMatch(/acme\/beside:q8_0[\s\S]*acme\/holes:q8_0|acme\/holes:q8_0[\s\S]*acme\/beside:q8_0/)
+})
+
+it('--move leaves what a model that is here already still needs in its tool', async () => {
+  const daemon = await testDaemon()
+  const root = join(daemon.folder, 'ollama')
+  const weights = makeGguf({ seed: 9 })
+  putOllama(root, 'first', 'latest', weights)
+  await ok(daemon, 'adopt', root, '--yes')
+  // seen by the same look
+  putOllama(root, 'second', 'latest', weights)
+  const { stdout, stderr } = watching(daemon, [root, '--yes', '--move'])
+  await expect.poll(() => stdout.text).toContain('ollama/second:q8_0')
+  await expect.poll(() => stderr.text).toContain('from the other tools')
+  expect(existsSync(join(root, `blobs/sha256-${sha256(weights)}`))).toBe(true)
 })

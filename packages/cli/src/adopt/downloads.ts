@@ -1,4 +1,6 @@
+import type { Stats } from 'node:fs'
 import { stat } from 'node:fs/promises'
+import type { Clock } from '@svc/internal-clock'
 import type { FoundModel } from '@svc/view'
 import { canonicalRef } from '../models/reference.ts'
 import type { Session } from '../session.ts'
@@ -11,6 +13,11 @@ export const LOOK_MS = 3_000
 export class Downloads {
   #before = new Map<string, string>()
   #told = new Map<string, string>()
+  readonly #clock: Pick<Clock, 'now'>
+
+  constructor(clock: Pick<Clock, 'now'>) {
+    this.#clock = clock
+  }
 
   /** The caches with only the models that were not told before, and that nobody writes: two looks found the same files. */
   async look(caches: readonly ReadCache[]): Promise<ReadCache[]> {
@@ -20,9 +27,10 @@ export class Downloads {
       const wanted: FoundModel[] = []
       for (const model of cache.wanted) {
         const key = JSON.stringify([cache.root.path, model.tool, model.source])
-        const stamp = await stampOf(model)
-        now.set(key, stamp)
-        if (this.#before.get(key) !== stamp || this.#told.get(key) === stamp) continue
+        const stamp = await stampOf(model, this.#clock.now())
+        // not comparable with the next look
+        now.set(key, stamp ?? '')
+        if (stamp === undefined || this.#before.get(key) !== stamp || this.#told.get(key) === stamp) continue
         this.#told.set(key, stamp)
         wanted.push(model)
       }
@@ -33,13 +41,27 @@ export class Downloads {
   }
 }
 
-async function stampOf({ files }: FoundModel): Promise<string> {
+/** What tells two states of a model's files apart; undefined while a program still writes one. */
+async function stampOf({ files }: FoundModel, nowMs: number): Promise<string | undefined> {
   const stamps: unknown[] = []
-  for (const { path } of files) {
+  for (const { path, expectedSha256 } of files) {
     const stats = await stat(path).catch(() => undefined)
+    if (expectedSha256 === undefined && stats !== undefined && (await isWritten(path, stats, nowMs))) return undefined
     stamps.push([path, stats?.size, stats?.mtimeMs, stats?.ino])
   }
   return JSON.stringify(stamps)
+}
+
+/** For as long after a write, a file with holes is one that a program has reserved and fills. */
+const FILLED_MS = 10 * 60_000
+
+/** A small file may take no blocks at all. */
+const MAX_INLINE_BYTES = 1 << 20
+
+/** Where the cache has no digest: whether a program says so beside the file, or has left holes in it lately. */
+async function isWritten(path: string, { blocks, size, mtimeMs }: Stats, nowMs: number): Promise<boolean> {
+  if (await stat(`${path}.aria2`).catch(() => undefined)) return true
+  return size > MAX_INLINE_BYTES && blocks * 512 < size && nowMs - mtimeMs < FILLED_MS
 }
 
 /** Those that the store does not have under the name that they would get. Files without a digest count by their size. */

@@ -43,15 +43,18 @@ async function watched(
   options: AdoptOptions
 ): Promise<void> {
   const { clock, signal } = session
-  const downloads = new Downloads()
+  const downloads = new Downloads(clock)
   session.note('waiting for what other tools download; Ctrl-C ends it')
   const look = async (): Promise<void> => {
     const came = await downloads.look(await readCaches(session, named))
     if (!came.some(({ wanted }) => wanted.length > 0)) return
     const found = await foundModels(session, came, options)
     const models = await notHere(session, found.models)
+    // the tool still uses their files
+    const others = found.models.filter((model) => !models.includes(model)).flatMap((model) => model.found.files)
+    const usedElsewhere = [...found.usedElsewhere, ...others.map(({ path }) => path)]
     if (models.length > 0 && (await isAgreed(session, models, options)))
-      await takenOver(session, { ...found, models }, options)
+      await takenOver(session, { ...found, models, usedElsewhere }, options)
   }
   while (!signal.aborted) {
     try {

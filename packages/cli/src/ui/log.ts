@@ -7,6 +7,9 @@ import type { Session } from '../session.ts'
 
 const MAX_LINES = 200
 const MAX_BYTES = 64 * 1024
+/** A line of the journal may be long. */
+const MAX_JOURNAL_BYTES = 8 << 20
+const JOURNAL_MS = 10_000
 
 /** The end of the daemon's log, and where it is; without lines where no program of the user may read it. */
 export async function readLog({ client, terminal }: Session) {
@@ -16,8 +19,11 @@ export async function readLog({ client, terminal }: Session) {
   if (own !== undefined) return { place: path, lines: own }
   if (installedManager(terminal.env)?.name !== 'systemd') return { lines: [] }
   const args = ['--user', '-u', 'svcd', '-n', `${MAX_LINES}`, '-o', 'cat', '--no-pager']
-  const { stdout } = await promisify(execFile)('journalctl', args, { env: { ...terminal.env } })
-  return { place: 'journalctl --user -u svcd', lines: linesOf(stdout) }
+  const limits = { maxBuffer: MAX_JOURNAL_BYTES, timeout: JOURNAL_MS }
+  const told = await promisify(execFile)('journalctl', args, { env: { ...terminal.env }, ...limits }).catch(
+    () => undefined
+  )
+  return { place: 'journalctl --user -u svcd', lines: linesOf(told?.stdout ?? '') }
 }
 
 /** Undefined if the file is older than the daemon, which then writes elsewhere. */

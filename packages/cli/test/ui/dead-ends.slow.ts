@@ -8,8 +8,8 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 import { ok, QUIET_SWARM, testDaemon } from '../support.ts'
 import { button, damageLargest, gguf, importLocal, lookFor, row, sharedBrowser, show } from './page-world.ts'
 
-/** A daemon on a hub with one repository, which needs a login. */
-async function gatedHub() {
+/** A hub with one open repository, which knows one token. */
+async function openHub() {
   const hub = await startFakeHub({ tokens: ['good'] })
   onTestFinished(() => hub.close())
   hub.commit({ id: 'Acme/Open-GGUF', files: [{ path: 'open-q8_0.gguf', content: gguf(1) }] })
@@ -20,7 +20,7 @@ describe.skipIf(!haveBrowser)('the page has no dead end (chromium is needed)', (
   const { openPage } = sharedBrowser()
 
   it('logs in where the hub asks for it, with a link to the terms, and goes on', async () => {
-    const hub = await gatedHub()
+    const hub = await openHub()
     const folder = (await testDaemon()).folder
     const env = { HOME: folder }
     const config = mergeConfig(
@@ -53,8 +53,7 @@ describe.skipIf(!haveBrowser)('the page has no dead end (chromium is needed)', (
   })
 
   it('answers a refusal of the hub with what to do', async () => {
-    const hub = await gatedHub()
-    hub.commit({ id: 'Acme/Closed-GGUF', gated: 'manual', files: [{ path: 'closed-q8_0.gguf', content: gguf(1) }] })
+    const hub = await openHub()
     const daemon = await testDaemon({ fileConfig: { swarm: { enabled: false }, hub: { endpoint: hub.endpoint } } })
     const { page } = await openPage(daemon)
     await lookFor(page, 'Acme/Opne-GGUF')
@@ -70,7 +69,7 @@ describe.skipIf(!haveBrowser)('the page has no dead end (chromium is needed)', (
   })
 
   it('never looks for a mistyped local path on the hub', async () => {
-    const hub = await gatedHub()
+    const hub = await openHub()
     const daemon = await testDaemon({ fileConfig: { swarm: { enabled: false }, hub: { endpoint: hub.endpoint } } })
     const { page } = await openPage(daemon)
     for (const typed of [`${daemon.folder}/nosuch.gguf`, '~/nosuch', './models/x', 'nosuch.gguf', 'C:\\models\\x']) {
@@ -116,7 +115,7 @@ describe.skipIf(!haveBrowser)('the page has no dead end (chromium is needed)', (
   })
 
   it('fetches a damaged model of the hub again', async () => {
-    const hub = await gatedHub()
+    const hub = await openHub()
     const daemon = await testDaemon({ fileConfig: { swarm: { enabled: false }, hub: { endpoint: hub.endpoint } } })
     await ok(daemon, 'import', 'Acme/Open-GGUF')
     damageLargest(daemon)
@@ -128,8 +127,8 @@ describe.skipIf(!haveBrowser)('the page has no dead end (chromium is needed)', (
     expect((await daemon.svc('verify', 'all')).code).toBe(0)
   })
 
-  it('tries again, searches, or takes another file, by what failed', async () => {
-    const hub = await gatedHub()
+  it('tries again, or takes another file, by what failed', async () => {
+    const hub = await openHub()
     const daemon = await testDaemon({ fileConfig: { swarm: { enabled: false }, hub: { endpoint: hub.endpoint } } })
     await mkdir(join(daemon.folder, 'no'))
     await writeFile(join(daemon.folder, 'no/no-q8_0.gguf'), 'hello')
