@@ -30,3 +30,8 @@ test('a fence without an end, and no text at all', () => {
   expect(blocksOf('```\nrest')).toEqual([{ kind: 'code', text: 'rest' }])
   expect(blocksOf('\n\n')).toEqual([])
 })
+
+test('a text of brackets alone is read like any other', { timeout: 20_000 }, () => {
+  const brackets = '![['.repeat(100_000)
+  expect(blocksOf(brackets)).toEqual([{ kind: 'paragraph', text: brackets.slice(0, 200_000) }])
+})

@@ -8,11 +8,12 @@ type MarkdownBlock =
 
 /** Longer texts are cut: a browser lays them all out. */
 const MAX_LINES = 2_000
+const MAX_CHARS = 200_000
 
 /** The blocks of a text: headings, code, lists, and paragraphs of what is left. Tags of HTML are left out. */
 export function blocksOf(text: string): readonly MarkdownBlock[] {
   const blocks: MarkdownBlock[] = []
-  const lines = text.split(/\r?\n/).slice(0, MAX_LINES)
+  const lines = text.slice(0, MAX_CHARS).split(/\r?\n/, MAX_LINES)
   for (let at = 0; at < lines.length; ) {
     const line = lines[at]!
     const fence = /^\s*(```|~~~)/.exec(line)?.[1]
@@ -52,14 +53,14 @@ function runOf(lines: readonly string[], start: number): readonly ['heading' | '
   return [kind, end < 0 ? lines.length : end]
 }
 
-/** Without tags and pictures. */
+/** Without tags and pictures. Each part is bounded, so that no text takes quadratic time. */
 const plain = (text: string): string =>
   text
-    .replace(/!\[[^\]]*\]\([^)]*\)/g, '')
+    .replace(/!\[[^[\]]{0,500}\]\([^()]{0,2000}\)/g, '')
     .replace(/<\/?[a-z!][^<>]{0,500}>/gi, '')
     .trim()
 
-const INLINE = /`([^`]+)`|\*\*([^*]+)\*\*|\[([^\]]+)\]\((https?:\/\/[^)\s]+)\)/g
+const INLINE = /`([^`]{1,2000})`|\*\*([^*]{1,2000})\*\*|\[([^[\]]{1,500})\]\((https?:\/\/[^)\s]{1,2000})\)/g
 
 /** Code, strong words and links; everything else as it is. */
 function inline(text: string): ComponentChildren[] {
