@@ -46,8 +46,9 @@ export async function serveModels<Options extends ServeOptions>(
   library: OwnedModels,
   options: Options
 ): Promise<ModelServer<Extract<keyof Options, MirrorKind>>> {
-  const { hub, oci, s3, s3Keys, ...more } = options
-  if (s3 !== undefined && s3Keys === undefined && !(more.token === undefined && isLoopback(addressOf(s3))))
+  const { hub, oci, s3, s3Keys, token, names } = options
+  checkSecrets(options)
+  if (s3 !== undefined && s3Keys === undefined && !(token === undefined && isLoopback(addressOf(s3))))
     throw new MirrorError('E_OPTION', 'the object store needs s3Keys: other machines reach it, or a token is set', {
       kind: 's3'
     })
@@ -57,7 +58,7 @@ export async function serveModels<Options extends ServeOptions>(
     Object.entries({ hub, oci, s3 }).flatMap(([kind, port]) => (port === undefined ? [] : [[kind, addressOf(port)]]))
   )
   const keys = s3Keys && (async () => s3Keys)
-  const mirrors = await Mirrors.listen(deps, { at, s3Keys: keys, ...more })
+  const mirrors = await Mirrors.listen(deps, { at, s3Keys: keys, token, names })
   let closed: Promise<void> | undefined
   return {
     urls: Object.fromEntries(
@@ -65,6 +66,20 @@ export async function serveModels<Options extends ServeOptions>(
     ) as Record<MirrorKind, string>,
     close: () => (closed ??= mirrors.close())
   }
+}
+
+/** Of a key of the object store, in characters. */
+const MIN_SECRET_CHARS = 8
+
+/** A secret that somebody forgot to set would let everybody in. @throws MirrorError `E_OPTION` */
+function checkSecrets({ token, s3Keys }: ServeOptions): void {
+  if (token?.trim() === '') throw new MirrorError('E_OPTION', 'the token is empty; without one, leave it out')
+  if (s3Keys === undefined) return
+  const isWeak = [...s3Keys].some(([id, secret]) => id === '' || secret.length < MIN_SECRET_CHARS)
+  if (s3Keys.size === 0 || isWeak)
+    throw new MirrorError('E_OPTION', `s3Keys needs a key, and secrets of at least ${MIN_SECRET_CHARS} characters`, {
+      kind: 's3'
+    })
 }
 
 const addressOf = ({ host = '127.0.0.1', port = 0 }: Port): PeerAddress => ({ host, port })

@@ -119,3 +119,12 @@ test('nothing answers after close', async () => {
   await close()
   await expect(get(`${urls.hub}/api/models/me/m`)).rejects.toThrow('fetch failed')
 })
+
+test.each([
+  ['an empty token', { hub: {}, token: ' ' }],
+  ['no key', { s3: {}, s3Keys: new Map<string, string>() }],
+  ['a short secret', { s3: {}, s3Keys: new Map([['key', 'short']]) }]
+] satisfies readonly [string, ServeOptions][])('%s is refused: it would let everybody in', async (_, options) => {
+  const { library } = await opened()
+  await expect(serveModels(library, options)).rejects.toMatchObject({ code: 'E_OPTION' })
+})
