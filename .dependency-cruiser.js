@@ -128,7 +128,7 @@ export default {
       name: 'library-knows-no-daemon',
       comment: 'What works in any process knows no log or command line of a program',
       severity: 'error',
-      from: { path: '^packages/(library|mirror|sharing|internal/(state|server))/src/' },
+      from: { path: '^packages/(library|mirror|sharing|sources|catalog|internal/(state|server|bridge))/src/' },
       to: { path: '/node_modules/(pino|commander|smol-toml|typebox|undici|webtorrent)/' }
     },
     {

@@ -31,7 +31,7 @@ export class SharedSwarm {
   /** @throws LibraryError `E_CLOSED`, `E_SOURCE_UNAVAILABLE` */
   async get(): Promise<V1Swarm> {
     if (this.#closed) throw new LibraryError('E_CLOSED', 'the catalog is closed')
-    this.#swarm ??= this.#start().catch(asLibrary)
+    this.#swarm ??= this.#start().catch(throwAsLibrary)
     this.#swarm.catch(() => {
       this.#swarm = undefined
     })
@@ -59,7 +59,7 @@ export class SharedSwarm {
   }
 }
 
-function asLibrary(error: unknown): never {
+function throwAsLibrary(error: unknown): never {
   if (!(error instanceof SwarmV1Error)) throw error
   throw new LibraryError('E_SOURCE_UNAVAILABLE', error.message, { cause: error })
 }
