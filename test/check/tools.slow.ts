@@ -115,7 +115,7 @@ test('types: each rule of tsconfig.base.json fails where it is broken', async ()
   expect(switchedOn(compilerOptions).filter((option) => !(option in MISTYPED || NO_RULES.includes(option)))).toEqual([])
 })
 
-test('dead: unused exports, and undeclared dependencies', async () => {
+test('dead: unused exports, parts for other packages included, and undeclared dependencies', async () => {
   const { code, output } = await check(
     'dead',
     {
@@ -126,15 +126,21 @@ test('dead: unused exports, and undeclared dependencies', async () => {
       'bench/package.json': manifest('bench'),
       'packages/a/package.json': manifest('@svc/a', {
         exports: { '.': './src/index.ts' },
-        dependencies: { '@svc/b': '1', 'dead-library': '1' }
+        dependencies: { '@svc/b': '1', '@svc/library': '1', 'dead-library': '1' }
       }),
       'packages/a/src/index.ts': "export { a } from './a.ts'\n",
       'packages/a/src/a.ts':
-        "import { b } from '@svc/b'\nimport pad from 'left-pad'\nimport { gone } from './gone.ts'\nexport const a = [b, pad, gone]\n" +
+        "import { b } from '@svc/b'\nimport { part } from '@svc/library/parts'\nimport pad from 'left-pad'\nimport { gone } from './gone.ts'\n" +
+        'export const a = [b, part, pad, gone]\n' +
         'export const deadExport = 1\nexport type DeadType = string\n',
       'packages/a/src/dead-file.ts': 'export const lost = 1\n',
       'packages/b/package.json': manifest('@svc/b', { exports: { '.': './src/index.ts' } }),
-      'packages/b/src/index.ts': 'export const b = 1\n'
+      'packages/b/src/index.ts': 'export const b = 1\n',
+      'packages/library/package.json': manifest('@svc/library', {
+        exports: { '.': './src/index.ts', './parts': './src/parts.ts' }
+      }),
+      'packages/library/src/index.ts': 'export const promised = 1\n',
+      'packages/library/src/parts.ts': 'export const part = 1\nexport const deadPart = 1\n'
     },
     '--reporter=json'
   )
@@ -148,6 +154,7 @@ test('dead: unused exports, and undeclared dependencies', async () => {
     'dependencies: dead-library of packages/a/package.json',
     'devDependencies: dead-tool of package.json',
     'exports: deadExport of packages/a/src/a.ts',
+    'exports: deadPart of packages/library/src/parts.ts',
     'files: packages/a/src/dead-file.ts of packages/a/src/dead-file.ts',
     'types: DeadType of packages/a/src/a.ts',
     'unlisted: left-pad of packages/a/src/a.ts',

@@ -1,6 +1,5 @@
 // What the packages of svc are made of, for each other at the same version: no promise to anybody else (README.md).
 
-export type { Clock } from '@svc/internal-clock'
 export {
   type AbsentBlobs,
   type Advice,
@@ -25,8 +24,6 @@ export {
   DocumentReader,
   Documents,
   type Door,
-  endMarker,
-  type FilledPlace,
   type FoundStore,
   futureQuant,
   giveName,
@@ -55,12 +52,9 @@ export {
   listTags,
   lookAtStore,
   MAX_SIGNATURE_BYTES,
-  type Members,
-  type MoveMarker,
   modifiedAt,
   type NamingDeps,
   Needed,
-  type NewerCommits,
   NO_HINTS,
   noSpace,
   Offload,
@@ -77,16 +71,12 @@ export {
   pinKey,
   policyOf,
   quarantined,
-  type ReaderLeases,
   type RecordKind,
   Removals,
   ReplacedFiles,
   Repos,
-  type Resolver,
-  RestoredRecords,
   Revised,
   readAtOf,
-  readMoveMarker,
   readSmallBlob,
   readWholeBlob,
   requireStore,
@@ -95,14 +85,12 @@ export {
   type SignedListing,
   SignedModels,
   Snapshots,
-  STATE_FOLDERS,
   STRANGERS_HEAP_MIB,
   type StandIn,
   type StateParts,
   StateRecords,
   type StorePlace,
   StoreWatch,
-  type Superseded,
   type SwarmHints,
   shownOrigin,
   someOf,
@@ -123,16 +111,14 @@ export {
   unfinished,
   unreadableRecords,
   upstreamName,
-  ViewRecords,
   Views,
   verdictOf,
   WantedBlobs,
   withheldNotice,
-  withMark,
-  writeMoveMarker
+  withMark
 } from '@svc/internal-state'
 export type { CopyProgress } from './copying/copy-blobs.ts'
-export { type MoveProgress, type MoveResult, moveStore } from './copying/move-store.ts'
+export { type MoveResult, moveStore } from './copying/move-store.ts'
 export { checkPlaces } from './copying/places.ts'
 export { type RestoreOptions, restoreStore } from './copying/restore-store.ts'
 export { type OpenedParts, partsOf } from './embedded/open-library.ts'
@@ -142,7 +128,7 @@ export { companionWarnings, leftOut } from './import/companions.ts'
 export { configFacts } from './import/config-facts.ts'
 export type { Imported } from './import/imported.ts'
 export { type CompanionsRequest, Importer, type ImportRequest } from './import/importer.ts'
-export type { ListableSource, SourceParts } from './import/model-source.ts'
+export type { ListableSource } from './import/model-source.ts'
 export type { PlannedImport } from './import/plan.ts'
 export { Proof } from './import/proof.ts'
 export { writeDocument, writeRecord } from './import/seal.ts'

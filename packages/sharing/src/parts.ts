@@ -1,6 +1,6 @@
 // What the daemon composes: no promise to anybody else (README.md).
 
-export type { PinnedCopy, PinnedFields, PinnedRequest } from './pinned-request.ts'
+export type { PinnedCopy, PinnedRequest } from './pinned-request.ts'
 export type { SharedNote } from './share.ts'
 export {
   type SwarmAddresses,

@@ -1,7 +1,6 @@
 // What the daemon and the catalog are made of, for each other at the same version: no promise to anybody else.
 
-export { type ConfirmDeps, confirmUnknown, createConfirmation } from './hub/confirm.ts'
-export { asLibrary, hubFailure } from './hub/errors.ts'
+export { hubFailure } from './hub/errors.ts'
 export { HubDocumentReader } from './hub/hub-documents.ts'
 export { GIT_NAME, gitNameIn } from './hub/listed-bytes.ts'
 export { ModelHub, type ModelHubDeps } from './hub/model-hub.ts'

@@ -9,6 +9,7 @@ import {
   DocumentReader,
   Evictions,
   Importer,
+  type Library,
   LibraryError,
   type Log,
   Offload,
@@ -17,6 +18,7 @@ import {
   type RoomDeps,
   SourcesFiller,
   STRANGERS_HEAP_MIB,
+  type StandingViews,
   TrustRules
 } from '@svc/library/parts'
 import type { Sha256Digest } from '@svc/ref'
@@ -40,7 +42,22 @@ import type { NetworkFactories, SwarmNetwork } from './networks.ts'
  * Everything that works on the local store. Only `app` knows all of it: each object declares its dependencies as an
  * interface in its own folder, and this object satisfies all of them.
  */
-export type DaemonContext = Awaited<ReturnType<typeof composeContext>>
+export interface DaemonContext extends Library {
+  readonly config: DaemonConfig
+  readonly version: string
+  readonly documentReader: DocumentReader
+  readonly offload: Offload
+  readonly strangersOffload: Offload
+  readonly jobs: JobRegistry
+  readonly asked: AskedImports
+  readonly room: Room
+  readonly importer: Importer
+  readonly importJobs: ImportJobs
+  readonly standing: StandingViews
+  readonly listeners: Listeners
+  /** Allows the daemon's reads on the event loop's thread again, if its store is on a network file system. */
+  endHoldOff(): void
+}
 
 /** The import sources and the swarm client; a disabled one is absent. */
 export type Services = Awaited<ReturnType<typeof composeServices>>
@@ -55,7 +72,7 @@ export async function composeContext(
   version: string,
   clock: Clock,
   replaced: StoreReplacements = {}
-) {
+): Promise<DaemonContext> {
   const { root } = config.store
   const trust = await openTrust(config.trust)
   const { filePort, hashThreads } = replaced
@@ -78,7 +95,6 @@ export async function composeContext(
     const jobs = jobRegistry(clock, log, store)
     const room = composeRoom({ ...library, limits: config.store }, jobs)
     const importer = new Importer({ ...library, room })
-    /** Allows the daemon's reads on the event loop's thread again, if its store is on a network file system. */
     const endHoldOff = await holdOffOnNetworkFileSystem(await loadFilePort(filePort), store.root)
     const importJobs = new ImportJobs(jobs, importer)
     const asked = new AskedImports(jobs, library.files, { root: store.root, log })

@@ -14,7 +14,7 @@ export { download, ForgetfulSinkError, type RangeSink, type RangeSource, SinkFai
 export { type Headers, headerOf, isIdentity, parseRetryAfter, rateLimitWaitMs } from './headers.ts'
 export { isObject, JsonExcessError, type JsonOptions, jsonExcess, own, parseJson } from './json.ts'
 export { leastBytesIn, SLOW_MS } from './min-rate.ts'
-export { type HostTurn, type PaceLimits, Paces } from './pace.ts'
+export { type HostTurn, Paces } from './pace.ts'
 export { followRedirects, RedirectError, type Redirecting } from './redirect.ts'
 export type { Response } from './response.ts'
 export { encodePath, encodeSegment } from './url-path.ts'

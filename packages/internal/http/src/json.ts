@@ -9,7 +9,7 @@ export interface JsonBounds {
 }
 
 /** Most documents are flat, have few keys and no more values than this; what has more can only be an attack. */
-export const JSON_BOUNDS: JsonBounds = { depth: 32, values: 100_000, keys: 4_096 }
+const JSON_BOUNDS: JsonBounds = { depth: 32, values: 100_000, keys: 4_096 }
 
 const QUOTE = 0x22
 const BACKSLASH = 0x5c

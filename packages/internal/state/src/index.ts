@@ -16,7 +16,7 @@ export { givenCompanions, markedOwn, ownCompanions } from './given-companions.ts
 export { checkedHints, isHttpUrl, isPeerAddress, isTrackerUrl, ownHints, policyOf } from './hints.ts'
 export { Holdings, pinKey, sourceKey } from './holdings.ts'
 export { type BlobTree, LEAVES, LeafLayers } from './leaf-layers.ts'
-export { LeaseFile, type ReaderLeases } from './lease-files.ts'
+export { LeaseFile } from './lease-files.ts'
 export { dropQuarantined, dropUnfinished, type Leftovers, quarantined, unfinished } from './leftovers.ts'
 export type { Library } from './library.ts'
 export {
@@ -31,7 +31,7 @@ export {
 export type { Log } from './log.ts'
 export { Members } from './members.ts'
 export { type InventoryDeps, inventoryText } from './models.ts'
-export { endMarker, type MoveMarker, readMoveMarker, writeMoveMarker } from './move-marker.ts'
+export { endMarker, readMoveMarker, writeMoveMarker } from './move-marker.ts'
 export { giveName, type NamingDeps } from './naming.ts'
 export { Needed } from './needed.ts'
 export { NewerCommits } from './newer-commits.ts'
@@ -77,7 +77,6 @@ export { Snapshots } from './snapshots.ts'
 export type { StoreState } from './state.ts'
 export { requireStore, StoreWatch, storeProblem } from './store-presence.ts'
 export { anything, oneOf, optional, readable, text, UnreadableStateError } from './strict.ts'
-export type { Superseded } from './superseded.ts'
 export { changeTag, changeTagHere, listTags, type TagChange, tagEntry } from './tags.ts'
 export {
   type BroughtModel,

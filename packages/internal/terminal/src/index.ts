@@ -1,2 +1,2 @@
-export { Output, type OutputStream } from './output.ts'
-export { escaped, jsonText, printable } from './printable.ts'
+export { Output } from './output.ts'
+export { escaped, printable } from './printable.ts'

@@ -7,7 +7,7 @@ import { type Texts, textsOf, valueIn } from './texts.ts'
 import { RECOGNITION_NICE } from './thread-priority.ts'
 
 /** Shorter documents are read at once: they take less than a thread's answer, whatever is in them. */
-export const SHORT_DOCUMENT_BYTES = 16 << 10
+const SHORT_DOCUMENT_BYTES = 16 << 10
 const LIMIT_MS = 10_000
 const HEAP_MIB = 256
 

@@ -2,13 +2,12 @@ export {
   type DocumentKind,
   type DocumentParsers,
   DocumentThread,
-  SHORT_DOCUMENT_BYTES,
   serveDocuments
 } from './document-thread.ts'
 export { type ErrorCodec, plainErrors } from './error-codec.ts'
 export { LimitedThread } from './limited-thread.ts'
 export { yieldToOthers } from './priority.ts'
-export type { Call, Calls, ThreadCallOptions } from './protocol.ts'
+export type { ThreadCallOptions } from './protocol.ts'
 export { supervisedData } from './pulse.ts'
 export { type CallContext, serveCalls } from './serve.ts'
 export { SupervisedThread, type ThreadFault } from './supervised-thread.ts'

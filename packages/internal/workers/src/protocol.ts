@@ -1,7 +1,7 @@
 import type { Transferable } from 'node:worker_threads'
 
 /** One operation of a thread: its request, its response, and its progress reports. */
-export interface Call {
+interface Call {
   readonly request: unknown
   readonly response: unknown
   readonly progress?: unknown
