@@ -1,7 +1,7 @@
-import { closeSync, openSync, readSync } from 'node:fs'
+import { close, open, read } from 'node:fs'
 import { isIPv6, type Socket } from 'node:net'
 import { endianness } from 'node:os'
-import { setImmediate as nextTurn } from 'node:timers/promises'
+import { promisify } from 'node:util'
 import type { Clock } from '@svc/internal-clock'
 import { processWide } from '@svc/internal-concurrency'
 import { addressReach, parseIPv6, plainAddress } from '@svc/internal-net'
@@ -15,9 +15,7 @@ const STATES = ['01', '04', '05', '08']
 const LINE_FEED = 0x0a
 const CHUNK_BYTES = 32 << 10
 const PAGE_BYTES = 4_096
-/** After this, the event loop has a turn. */
-const TURN_MS = 2
-/** Between two looks: this, or as long as it takes that looking takes a tenth of a core. */
+/** Between two looks: this, or as long as it takes that looking takes a tenth of the time. */
 const MIN_PAUSE_MS = 20
 const PAUSE_FACTOR = 9
 const IS_LITTLE_ENDIAN = endianness() === 'LE'
@@ -67,19 +65,11 @@ async function look(clock: Clock): Promise<ReadonlyMap<string, string>> {
   const servers = new Set(Array.from(ends, (end) => end.slice(end.lastIndexOf(':'))))
   // what a client's line has: the server's port, then a state in which its process can still hold the connection
   const marks = Array.from(servers, (port) => STATES.map((state) => Buffer.from(`${port} ${state} `))).flat()
-  let spentMs = 0
-  let begunMs = clock.monotonic()
-  for (const lines of linesOf(TABLES)) {
+  const begunMs = clock.monotonic()
+  for await (const lines of linesOf(TABLES))
     for (const mark of marks)
       for (let at = lines.indexOf(mark); at >= 0; at = lines.indexOf(mark, at + 1)) note(lines, at, ends, users)
-    const tookMs = clock.monotonic() - begunMs
-    if (tookMs < TURN_MS) continue
-    spentMs += tookMs
-    await nextTurn()
-    begunMs = clock.monotonic()
-  }
-  spentMs += clock.monotonic() - begunMs
-  looks.pause = clock.sleep(Math.max(MIN_PAUSE_MS, PAUSE_FACTOR * spentMs))
+  looks.pause = clock.sleep(Math.max(MIN_PAUSE_MS, PAUSE_FACTOR * (clock.monotonic() - begunMs)))
   return users
 }
 
@@ -91,38 +81,34 @@ function note(lines: Buffer, at: number, ends: ReadonlySet<string>, users: Map<s
   if (user !== undefined && inode !== '0' && ends.has(end)) users.set(end, user)
 }
 
-/** The whole lines at the beginning of each table, some at a time, valid until the next; as far as they can be read. */
-function* linesOf(tables: readonly string[]): Generator<Buffer, void, undefined> {
+const [openFile, readFile, closeFile] = [promisify(open), promisify(read), promisify(close)]
+
+/**
+ * The whole lines at the beginning of each table, some at a time, valid until the next; as far as they can be read. The
+ * kernel makes a page at each read, from all connections of the machine: the threads of the pool wait for it.
+ */
+async function* linesOf(tables: readonly string[]): AsyncGenerator<Buffer, void, undefined> {
   const bytes = Buffer.allocUnsafe(CHUNK_BYTES)
   for (const table of tables) {
-    const file = openTable(table)
+    const file = await openFile(table, 'r').catch(() => undefined)
     if (file === undefined) continue
     try {
       let kept = 0
       for (let total = 0; total < MAX_TABLE_BYTES; ) {
-        // made in memory, a page at a time: a thread for each would take longer
-        const size = readSync(file, bytes, kept, bytes.length - kept, null)
-        total += size
-        kept += size
-        if (size > 0 && kept + PAGE_BYTES <= CHUNK_BYTES) continue
+        const { bytesRead } = await readFile(file, bytes, kept, bytes.length - kept, null)
+        total += bytesRead
+        kept += bytesRead
+        if (bytesRead > 0 && kept + PAGE_BYTES <= CHUNK_BYTES) continue
         const end = bytes.subarray(0, kept).lastIndexOf(LINE_FEED) + 1
         yield bytes.subarray(0, end)
-        if (size === 0) break
+        if (bytesRead === 0) break
         bytes.copyWithin(0, end, kept)
         kept -= end
       }
     } catch {
       // what was read so far
     } finally {
-      closeSync(file)
+      await closeFile(file)
     }
-  }
-}
-
-function openTable(table: string): number | undefined {
-  try {
-    return openSync(table, 'r')
-  } catch {
-    return undefined
   }
 }
