@@ -1,23 +1,15 @@
-import { loopBudget } from '@svc/internal-concurrency'
-
 const LINE = /^([0-9a-f]{64}) {2}(\S.*)$/
 const MAX_LINES = 100_000
 /** Of one list: 100,000 lines of some forty characters. */
 const MAX_CHARACTERS = 4 << 20
-/** A stretch without a line counts as a step, too. */
-const STEP_CHARACTERS = 65_536
 
 /**
  * The SHA-256 list in a provider's page: lines `<sha256>  <path>` in a JSON string property `manifest`, anywhere on the
- * page (spec cat.8). Undefined when there is none, or when two lists contradict each other. In turns of the event loop:
- * a page can have a million lists.
+ * page (spec cat.8). Undefined when there is none, or when two lists contradict each other.
  */
-export async function parseDigestList(page: string): Promise<ReadonlyMap<string, string> | undefined> {
+export function parseDigestList(page: string): ReadonlyMap<string, string> | undefined {
   const files = new Map<string, string>()
-  for (const line of digestLines(page)) {
-    if (line !== undefined && !note(files, line)) return undefined
-    if (loopBudget.isOver('lists')) await loopBudget.next('lists')
-  }
+  for (const line of digestLines(page)) if (!note(files, line)) return undefined
   return files.size > 0 ? files : undefined
 }
 
@@ -31,19 +23,15 @@ function note(files: Map<string, string>, line: string): boolean {
   return before === undefined || before === sha256
 }
 
-/** The lines of all lists; undefined after a step without a line. */
-export function* digestLines(page: string): Iterable<string | undefined> {
+/** The lines of all lists. */
+export function* digestLines(page: string): Iterable<string> {
   const key = /"manifest"\s{0,64}:\s{0,64}(?=")/g
   for (let found = key.exec(page); found; found = key.exec(page)) {
     const start = key.lastIndex
     let end = start + 1
-    while (end < page.length && page[end] !== '"') {
-      end += page[end] === '\\' ? 2 : 1
-      if (end % STEP_CHARACTERS < 2) yield undefined
-    }
+    while (end < page.length && page[end] !== '"') end += page[end] === '\\' ? 2 : 1
     if (end >= page.length) return
     if (end - start <= MAX_CHARACTERS) yield* tryParseString(page.slice(start, end + 1))?.split('\n', MAX_LINES) ?? []
-    yield undefined
     key.lastIndex = end + 1
   }
 }

@@ -1,5 +1,4 @@
 import { ggufQuant } from '@svc/classify'
-import { loopBudget } from '@svc/internal-concurrency'
 import { isTrackerUrl } from '@svc/library/parts'
 import { parseMagnetTopics } from '@svc/metainfo'
 
@@ -26,19 +25,9 @@ const MAX_LINES = 10_000
 const MAX_LINE_CHARACTERS = 16_384
 const MAX_TRACKERS = 50
 
-/**
- * Parses text lines of four fields separated by two spaces (spec cat.2), in turns of the event loop: four megabytes can
- * name hundreds of thousands of trackers. Invalid lines are skipped.
- */
-export async function parseCatalogListing(text: string): Promise<ListedTorrent[]> {
-  const entries: ListedTorrent[] = []
-  for (const line of text.split('\n', MAX_LINES)) {
-    const entry = tryParseCatalogLine(line)
-    if (entry) entries.push(entry)
-    if (loopBudget.isOver('lists')) await loopBudget.next('lists')
-  }
-  return entries
-}
+/** Parses text lines of four fields separated by two spaces (spec cat.2). Invalid lines are skipped. */
+export const parseCatalogListing = (text: string): ListedTorrent[] =>
+  text.split('\n', MAX_LINES).flatMap((line) => tryParseCatalogLine(line) ?? [])
 
 export function tryParseCatalogLine(line: string): ListedTorrent | undefined {
   const match = line.length <= MAX_LINE_CHARACTERS ? LINE.exec(line.replace(/\r$/, '')) : null

@@ -2,7 +2,7 @@ import { type Clock, within } from '@svc/internal-clock'
 import type { HttpClient } from '@svc/internal-http'
 import { LibraryError } from '@svc/library/parts'
 import type { ParseCatalogDocument } from './catalog-documents.ts'
-import { type ListedTorrent, parseCatalogListing } from './listing.ts'
+import type { ListedTorrent } from './listing.ts'
 
 const MAX_LISTING_BYTES = 4 << 20
 const MAX_RECORD_BYTES = 16 << 20
@@ -26,9 +26,9 @@ export class CatalogProvider {
   }
 
   /** @throws LibraryError `E_SOURCE_UNAVAILABLE`. An empty response or 404 gives no entries. */
-  async search(terms: string, signal?: AbortSignal): Promise<ListedTorrent[]> {
+  async search(terms: string, signal?: AbortSignal): Promise<readonly ListedTorrent[]> {
     const bytes = await this.#get(`/s/${encodeURIComponent(terms)}`, MAX_LISTING_BYTES, signal)
-    return bytes === undefined ? [] : parseCatalogListing(new TextDecoder().decode(bytes))
+    return bytes === undefined ? [] : this.#parse('listing', bytes)
   }
 
   /**
