@@ -39,6 +39,7 @@ export {
   isPeerAddress,
   isPrivate,
   isTrackerUrl,
+  type KeptPorts,
   LEAVES,
   LeafLayers,
   type LeftOut,

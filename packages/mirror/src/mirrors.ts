@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { formatAddress, type PeerAddress } from '@svc/internal-net'
 import { GuardedListener, type ListenerOptions, type TrafficCounter } from '@svc/internal-server'
-import type { Usage, WantedBlobs } from '@svc/library/parts'
+import type { Library, Usage, WantedBlobs } from '@svc/library/parts'
 import type { Sha256Digest } from '@svc/ref'
 import type { Ways } from './artifact-files.ts'
 import { Demand, type OnDemand } from './demand.ts'
@@ -35,6 +35,8 @@ export interface MirrorsDeps extends Omit<OciMirrorDeps, 'served' | 'ways' | 'wa
   readonly jobs: RunningFetches
   readonly wanted: WantedBlobs
   readonly usage: Pick<Usage, 'note'>
+  /** Absent: port 0 is any. */
+  readonly ports?: Library['ports']
 }
 
 interface Mirror {
@@ -86,20 +88,21 @@ export class Mirrors {
     const { at, token, names = [], traffic } = this.#options
     const address = at[kind]
     if (address === undefined) return
-    const { store, log } = this.#deps
+    const { store, log, ports } = this.#deps
     const mirror = make()
     await mirror.open?.()
-    const listener = GuardedListener.listen({
-      address,
+    const options = {
       token,
       names,
       log,
       requireStore: () => store.requireRoot(),
-      answer: (...asked) => mirror.route(...asked),
+      answer: (...asked: Parameters<ListenerOptions['answer']>) => mirror.route(...asked),
       traffic: traffic?.(kind),
       ...mirror.port
-    })
-    this.#listening[kind] = await listener.catch((cause: Error) => {
+    }
+    const listen = (at: PeerAddress) => GuardedListener.listen({ ...options, address: at })
+    const listening = ports?.listen(kind, address, listen, (listener) => listener.address.port) ?? listen(address)
+    this.#listening[kind] = await listening.catch((cause: Error) => {
       throw new MirrorError('E_LISTEN', `${formatAddress(address)} cannot be used: ${cause.message}`, { kind }, cause)
     })
   }

@@ -9,7 +9,7 @@ import type { SignedRequests } from './signed-requests.ts'
 /** Bootstrap nodes of the DHT, unless others are configured. */
 const PUBLIC_DHT_NODES = ['router.bittorrent.com:6881', 'router.utorrent.com:6881', 'dht.transmissionbt.com:6881']
 
-export interface EngineDeps extends Pick<Library, 'clock' | 'log'> {
+export interface EngineDeps extends Pick<Library, 'clock' | 'log' | 'ports'> {
   readonly settings: SwarmSettings
   readonly peerAddress: PeerAddress
   readonly limit: TokenBucket
@@ -22,6 +22,7 @@ export interface EngineDeps extends Pick<Library, 'clock' | 'log'> {
 export function openEngine({
   clock,
   log,
+  ports,
   settings,
   peerAddress,
   limit,
@@ -29,19 +30,21 @@ export function openEngine({
   headersFor
 }: EngineDeps): Promise<Swarm> {
   const { dht, dhtBootstrap = PUBLIC_DHT_NODES, trusted, zone, lsd } = settings
-  return createSwarm({
-    clock,
-    peerAddress,
-    pex: dht,
-    dht: dht && { bootstrap: dhtBootstrap, host: peerAddress.host },
-    uploadLimit: limit,
-    ...(headersFor && { webseedHeaders: headersFor }),
-    trusted,
-    ...(zone !== undefined && { zone }),
-    lsd,
-    parseInfo: (info) => parse('info', info),
-    verifyNice: TRANSFER_NICE,
-    onFault: ({ thread, error, count, pauseMs }) =>
-      log.warn({ err: error, thread, count, pauseMs }, 'a thread that finds peers crashed or hung, and starts again')
-  })
+  const listen = (at: PeerAddress) =>
+    createSwarm({
+      clock,
+      peerAddress: at,
+      pex: dht,
+      dht: dht && { bootstrap: dhtBootstrap, host: at.host },
+      uploadLimit: limit,
+      ...(headersFor && { webseedHeaders: headersFor }),
+      trusted,
+      ...(zone !== undefined && { zone }),
+      lsd,
+      parseInfo: (info) => parse('info', info),
+      verifyNice: TRANSFER_NICE,
+      onFault: ({ thread, error, count, pauseMs }) =>
+        log.warn({ err: error, thread, count, pauseMs }, 'a thread that finds peers crashed or hung, and starts again')
+    })
+  return ports.listen('peer', peerAddress, listen, ({ port }) => port)
 }

@@ -23,7 +23,7 @@ import type { WebseedPort } from './webseed-port.ts'
 export interface SwarmClientDeps
   extends PinnedImportContext,
     Pick<CompanionsDeps, 'howToFetch'>,
-    Pick<Library, 'log' | 'holdings'> {
+    Pick<Library, 'log' | 'holdings' | 'ports'> {
   readonly needed: Pick<Needed, 'isGiven'>
   readonly settings: SwarmSettings
   /** Where to listen; webseed clients are served nowhere without an address. */

@@ -1,8 +1,9 @@
 import type { PeerAddress, TokenBucket } from '@svc/internal-net'
 import type { TrafficCounter } from '@svc/internal-server'
+import type { Library } from '@svc/library/parts'
 import { WebseedListener, type WebseedListenerDeps } from './webseed-listener.ts'
 
-export interface WebseedPortDeps extends Omit<WebseedListenerDeps, 'budget'> {
+export interface WebseedPortDeps extends Omit<WebseedListenerDeps, 'budget'>, Pick<Library, 'ports'> {
   /** Undefined: never. */
   readonly address: PeerAddress | undefined
   readonly limit: TokenBucket
@@ -25,10 +26,12 @@ export class WebseedPort {
 
   /** Idempotent. @throws the error of `listen` */
   async open(): Promise<void> {
-    const { address, limit, traffic, ...deps } = this.#deps
+    const { address, limit, traffic, ports, ...deps } = this.#deps
     if (address === undefined || this.#listener !== undefined) return
     const budget = limit.limited ? limit : undefined
-    this.#listener = await WebseedListener.listen({ ...deps, budget }, address, traffic())
+    const counter = traffic()
+    const listen = (at: PeerAddress) => WebseedListener.listen({ ...deps, budget }, at, counter)
+    this.#listener = await ports.listen('webseed', address, listen, (listener) => listener.address.port)
   }
 
   async close(): Promise<void> {

@@ -104,7 +104,7 @@ export async function startInspected(options: InspectedOptions): Promise<Inspect
     const life: Life = { phase: 'starting' }
     const { addr } = config.metrics
     const statusDeps = { ...context, ...services, state: context, startedAt }
-    const { jobs, listeners } = context
+    const { jobs, listeners, ports } = context
     figures = new Figures({ status: statusOf(statusDeps), jobs, listeners, ...services })
     const text = figures.text
     const problem = (): string | undefined => storeProblem(context.store)
@@ -112,7 +112,8 @@ export async function startInspected(options: InspectedOptions): Promise<Inspect
     if (addr !== undefined) {
       const { listenForMetrics } = await import('../metrics/metrics-listener.ts')
       const isReady = (): boolean => life.phase === 'running'
-      metrics = await listenForMetrics(addr, { text, problem, isReady, clock, log, traffic: listeners.add('metrics') })
+      const traffic = listeners.add('metrics')
+      metrics = await listenForMetrics(addr, { text, problem, isReady, clock, log, ports, traffic })
     }
     const routes = apiRoutes(statusDeps)
     const server = createApp(routes, log, {

@@ -1,5 +1,6 @@
 import type { Clock } from '@svc/internal-clock'
 import { EXPOSITION_TYPE, GuardedListener, type ListenerOptions, refuse, sendBytes } from '@svc/internal-server'
+import type { Library } from '@svc/library/parts'
 import { listenAt } from '../config/address.ts'
 import { recently } from '../recently.ts'
 
@@ -13,12 +14,13 @@ export interface MetricsListenerOptions extends Pick<ListenerOptions, 'log' | 't
   /** Whether the API responds. */
   readonly isReady: () => boolean
   readonly clock: Clock
+  readonly ports: Library['ports']
 }
 
 /** `GET /metrics`, `/healthz` and `/readyz` on a separate port (spec add.26). @throws ConfigError, StartError naming the key */
 export function listenForMetrics(
   addr: string,
-  { text, problem, isReady, clock, ...options }: MetricsListenerOptions
+  { text, problem, isReady, clock, ports, ...options }: MetricsListenerOptions
 ): Promise<GuardedListener> {
   const fresh = recently(clock, FRESH_MS, async () => Buffer.from(await text()))
   const plain = { 'Content-Type': 'text/plain; charset=utf-8', 'Cache-Control': 'no-store' }
@@ -34,7 +36,9 @@ export function listenForMetrics(
       return refuse(response, 503, 'E_SHUTTING_DOWN', 'the API is not ready: the daemon is starting or stopping')
     sendBytes(request, response, Buffer.from('ok\n'), plain)
   }
-  return listenAt(addr, '[metrics] addr', (address) =>
+  const listen = (address: ListenerOptions['address']) =>
     GuardedListener.listen({ name: 'metrics', address, answer, ...options })
+  return listenAt(addr, '[metrics] addr', (address) =>
+    ports.listen('metrics', address, listen, (listener) => listener.address.port)
   )
 }

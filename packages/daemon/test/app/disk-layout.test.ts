@@ -15,7 +15,7 @@ const patternOf = (path: string): RegExp =>
   new RegExp(`^${path.replaceAll('.', '[.]').replaceAll(/<[^>]+>/g, '[^/]+')}${path.endsWith('/') ? '.*' : ''}$`)
 
 test('docs/disk.md lists each file of a used store', async () => {
-  const daemon = await testDaemon()
+  const daemon = await testDaemon({ fileConfig: { metrics: { addr: '127.0.0.1:0' } } })
   const model = writeFiles(join(daemon.folder, 'Model'), MODEL)
   expect(await daemon.import([model])).toMatchObject({ state: 'done' })
   const ref = 'svc:///me/model:bf16'

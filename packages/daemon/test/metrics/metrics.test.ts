@@ -11,17 +11,18 @@ import { createLog } from '../../src/log.ts'
 import { EventLoop } from '../../src/metrics/event-loop.ts'
 import { formatMetrics } from '../../src/metrics/exposition.ts'
 import { listenForMetrics } from '../../src/metrics/metrics-listener.ts'
-import { testDaemon } from '../support/daemon.ts'
+import { type TestDaemon, testDaemon } from '../support/daemon.ts'
 
 const root = join(import.meta.dirname, '../../../..')
 const undo: (() => void | Promise<void>)[] = []
+let daemon: TestDaemon
 let socketPath: string
 let port: string
 let overSocket: string
 let overPort: string
 
 beforeAll(async () => {
-  const daemon = await testDaemon(
+  daemon = await testDaemon(
     {
       networks: { swarm: BUILTIN_NETWORKS.swarm!, hub: BUILTIN_NETWORKS.hub! },
       fileConfig: {
@@ -129,6 +130,7 @@ describe('the figures', () => {
       problem: () => undefined,
       isReady: () => true,
       clock: systemClock,
+      ports: daemon.running.context.ports,
       log: createLog('silent')
     })
     try {

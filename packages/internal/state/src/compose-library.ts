@@ -8,6 +8,7 @@ import { ComingModels } from './coming.ts'
 import type { DocumentReader } from './document-reader.ts'
 import { Documents } from './documents.ts'
 import { Holdings } from './holdings.ts'
+import { KeptPorts } from './kept-ports.ts'
 import { LeafLayers } from './leaf-layers.ts'
 import { ReaderLeases } from './lease-files.ts'
 import type { Library } from './library.ts'
@@ -48,7 +49,7 @@ export async function composeLibrary({
   filePort,
   ...parts
 }: LibraryParts): Promise<Library> {
-  const { store, clock } = parts
+  const { store, clock, log } = parts
   const port = await loadFilePort(filePort)
   const files = await ReplacedFiles.open(join(store.root, 'state'), port, () => store.requireOwner())
   const repos = new Repos(store.root, files)
@@ -57,6 +58,7 @@ export async function composeLibrary({
   const library = {
     ...parts,
     files,
+    ports: new KeptPorts(store.root, files, log),
     repos,
     artifacts,
     documents,

@@ -15,6 +15,7 @@ export { type EvictionCandidate, isEvictable, type KeptFact, keptFact, planEvict
 export { givenCompanions, markedOwn, ownCompanions } from './given-companions.ts'
 export { checkedHints, isHttpUrl, isPeerAddress, isTrackerUrl, ownHints, policyOf } from './hints.ts'
 export { Holdings, pinKey, sourceKey } from './holdings.ts'
+export type { KeptPorts } from './kept-ports.ts'
 export { type BlobTree, LEAVES, LeafLayers } from './leaf-layers.ts'
 export { LeaseFile } from './lease-files.ts'
 export { dropQuarantined, dropUnfinished, type Leftovers, quarantined, unfinished } from './leftovers.ts'

@@ -1,5 +1,6 @@
 import type { ComingModels } from './coming.ts'
 import type { Holdings } from './holdings.ts'
+import type { KeptPorts } from './kept-ports.ts'
 import type { LeafLayers } from './leaf-layers.ts'
 import type { ReaderLeases } from './lease-files.ts'
 import type { Members } from './members.ts'
@@ -20,6 +21,7 @@ import type { WantedBlobs } from './wanted-blobs.ts'
 export interface Library extends StoreState {
   /** Writes records below `state/`. */
   readonly files: ReplacedFiles
+  readonly ports: KeptPorts
   readonly resolver: Resolver
   readonly leafLayers: LeafLayers
   readonly readerLeases: ReaderLeases
