@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { formatAddress, type PeerAddress } from '@svc/internal-net'
 import { GuardedListener, type ListenerOptions, type TrafficCounter } from '@svc/internal-server'
-import type { Library, Usage, WantedBlobs } from '@svc/library/parts'
+import type { KeptPorts, Usage, WantedBlobs } from '@svc/library/parts'
 import type { Sha256Digest } from '@svc/ref'
 import type { Ways } from './artifact-files.ts'
 import { Demand, type OnDemand } from './demand.ts'
@@ -36,7 +36,7 @@ export interface MirrorsDeps extends Omit<OciMirrorDeps, 'served' | 'ways' | 'wa
   readonly wanted: WantedBlobs
   readonly usage: Pick<Usage, 'note'>
   /** Absent: port 0 is any. */
-  readonly ports?: Library['ports']
+  readonly ports?: KeptPorts
 }
 
 interface Mirror {

@@ -1,6 +1,6 @@
 import type { Clock } from '@svc/internal-clock'
 import { EXPOSITION_TYPE, GuardedListener, type ListenerOptions, refuse, sendBytes } from '@svc/internal-server'
-import type { Library } from '@svc/library/parts'
+import type { KeptPorts } from '@svc/library/parts'
 import { listenAt } from '../config/address.ts'
 import { recently } from '../recently.ts'
 
@@ -14,7 +14,7 @@ export interface MetricsListenerOptions extends Pick<ListenerOptions, 'log' | 't
   /** Whether the API responds. */
   readonly isReady: () => boolean
   readonly clock: Clock
-  readonly ports: Library['ports']
+  readonly ports: KeptPorts
 }
 
 /** `GET /metrics`, `/healthz` and `/readyz` on a separate port (spec add.26). @throws ConfigError, StartError naming the key */
