@@ -311,18 +311,19 @@ export class CatalogPull {
     }
   }
 
-  /** @returns the number of bytes that are there. */
+  /** @returns the number of verified bytes that are there. */
   #report(torrent: V1Torrent): number {
     const bytesDone = this.#opened.reduce((sum, content) => sum + content.bytesDone, 0)
-    const { peers, downBytesPerSecond } = torrent.progress()
+    const bytesTotal = this.#opened.reduce((sum, content) => sum + content.sizeBytes, 0)
+    const { peers, downBytesPerSecond, unverifiedBytes } = torrent.progress()
     this.#job.report({
       peers,
       rateBytesPerSecond: downBytesPerSecond,
       message: this.#wanted === undefined ? "waiting for the torrent's metadata from its swarm" : undefined,
       ...(this.#wanted && {
         filesTotal: this.#wanted.length,
-        bytesDone,
-        bytesTotal: this.#opened.reduce((sum, content) => sum + content.sizeBytes, 0)
+        bytesDone: Math.min(bytesTotal, bytesDone + unverifiedBytes),
+        bytesTotal
       })
     })
     return bytesDone

@@ -25,8 +25,10 @@ export interface FetchRequest {
 export interface FetchProgress {
   /** Number of blobs that this fetch has stored. */
   readonly blobsDone: number
-  /** Verified bytes of the torrent that were not there before. */
+  /** Bytes of the torrent that have come: verified ones, and blocks of pieces under way. */
   readonly bytesDone: number
+  /** Those that stay whatever happens. */
+  readonly verifiedBytes: number
   readonly peers: number
   readonly sources: number
   readonly rateBytesPerSecond: number
@@ -77,9 +79,11 @@ export async function fetchArtifact(
   let before: number | undefined
   const report = (now: TorrentProgress): void => {
     if (now.state === 'fetching' || now.state === 'seeding') before ??= now.verifiedBytes
+    const verifiedBytes = before === undefined ? 0 : now.verifiedBytes - before
     context.onProgress({
       blobsDone: blobs.size,
-      bytesDone: before === undefined ? 0 : now.verifiedBytes - before,
+      bytesDone: verifiedBytes + now.unverifiedBytes,
+      verifiedBytes,
       peers: now.peers,
       sources: now.peers + now.webseeds,
       rateBytesPerSecond: Math.round(now.downloadRate)
@@ -106,6 +110,7 @@ export async function fetchArtifact(
     report(handle.progress())
     return [...warnings]
   } catch (error) {
+    report({ ...handle.progress(), unverifiedBytes: 0 })
     await artifacts.leave(torrent.manifestDigest)
     context.signal.throwIfAborted()
     throw error

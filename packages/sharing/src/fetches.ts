@@ -104,7 +104,7 @@ export class Fetches {
   ): Promise<readonly string[]> {
     const { clock, swarm, settings } = this.#deps
     const { manifestDigest } = request.torrent
-    let before = { blobsDone: 0, bytesDone: 0 }
+    let before = { blobsDone: 0, verifiedBytes: 0 }
     for (;;) {
       const stop = new AbortController()
       const over = Promise.withResolvers<void>()
@@ -123,8 +123,11 @@ export class Fetches {
           {
             signal: AbortSignal.any([signal, stop.signal]),
             onProgress: (now) => {
-              done = { blobsDone: before.blobsDone + now.blobsDone, bytesDone: before.bytesDone + now.bytesDone }
-              onProgress({ ...now, ...done })
+              done = {
+                blobsDone: before.blobsDone + now.blobsDone,
+                verifiedBytes: before.verifiedBytes + now.verifiedBytes
+              }
+              onProgress({ ...now, ...done, bytesDone: before.verifiedBytes + now.bytesDone })
             },
             clock,
             fillTimeoutMs: settings.fillTimeoutMs,

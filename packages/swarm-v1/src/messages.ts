@@ -40,6 +40,8 @@ export interface V1Progress {
   readonly downBytesPerSecond: number
   readonly upBytesPerSecond: number
   readonly uploadedBytes: number
+  /** Bytes that have arrived of pieces that are not verified yet. */
+  readonly unverifiedBytes: number
 }
 
 export type FromThread =
@@ -118,12 +120,16 @@ export function parseFromThread(message: unknown): FromThread {
 }
 
 function parseProgress(value: unknown): V1Progress {
-  const { peers, downBytesPerSecond, upBytesPerSecond, uploadedBytes } = (value ?? {}) as Record<string, unknown>
+  const { peers, downBytesPerSecond, upBytesPerSecond, uploadedBytes, unverifiedBytes } = (value ?? {}) as Record<
+    string,
+    unknown
+  >
   return {
     peers: count(peers),
     downBytesPerSecond: count(downBytesPerSecond),
     upBytesPerSecond: count(upBytesPerSecond),
-    uploadedBytes: count(uploadedBytes)
+    uploadedBytes: count(uploadedBytes),
+    unverifiedBytes: count(unverifiedBytes)
   }
 }
 

@@ -48,7 +48,7 @@ export interface V1Torrent {
 
 /** How long the thread may take to announce that it stops. */
 const LEAVE_GRACE_MS = 5_000
-const IDLE: V1Progress = { peers: 0, downBytesPerSecond: 0, upBytesPerSecond: 0, uploadedBytes: 0 }
+const IDLE: V1Progress = { peers: 0, downBytesPerSecond: 0, upBytesPerSecond: 0, uploadedBytes: 0, unverifiedBytes: 0 }
 
 /** What a torrent uses of its swarm. */
 export interface TorrentOwner {

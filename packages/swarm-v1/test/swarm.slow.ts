@@ -5,6 +5,7 @@ import { dirname, join } from 'node:path'
 import { encodeBencode } from '@svc/metainfo'
 import { type V1Layout, type V1Storage, V1Swarm, type V1Torrent } from '@svc/swarm-v1'
 import { startLyingPeer } from '@svc/testkit/lying-v1-peer'
+import { until } from '@svc/testkit/until'
 import { haveLibtorrent, startV1Peer, type V1PeerOptions } from '@svc/testkit/v1-peer'
 import { afterEach, describe, expect, test } from 'vitest'
 
@@ -204,6 +205,26 @@ describe.skipIf(!haveLibtorrent)('a BitTorrent v1 swarm with libtorrent', () => 
     await leech.until((state) => state.seeding)
     expect((3 << 20) / ((performance.now() - started) / 1000)).toBeLessThan(1.5 * (1 << 20))
   })
+})
+
+test('blocks count as they arrive, long before their piece is whole', async () => {
+  const whole = randomBytes(1 << 20)
+  const pieces = createHash('sha1').update(whole).digest()
+  const info = encodeBencode({ length: whole.length, name: 'm.gguf', 'piece length': whole.length, pieces })
+  const infohash = createHash('sha1').update(info).digest('hex')
+  const seeder = await swarm(200_000)
+  const open = async (layout: V1Layout) => new MemoryFiles(layout, new Map([['m.gguf', whole]]))
+  await joined(seeder, infohash, [], { info, complete: true, open }).torrent.done
+  const { torrent, files } = joined(await swarm(), infohash, [`127.0.0.1:${seeder.address.port}`], { info })
+  const seen = new Set<number>()
+  await until(
+    () => files()?.written[0]?.length === 1,
+    async () => seen.add(torrent.progress().unverifiedBytes)
+  )
+  expect(seen.size).toBeGreaterThan(2)
+  expect(Math.max(...seen)).toBeLessThanOrEqual(whole.length)
+  await torrent.done
+  await expect.poll(() => torrent.progress().unverifiedBytes).toBe(0)
 })
 
 test('two clients find each other through a DHT', async () => {

@@ -6,6 +6,40 @@ import { createFileStorage, type SwarmTorrent } from '../src/index.ts'
 import { Engines } from './engines.ts'
 import { makeTorrent } from './torrent-fixture.ts'
 
+test('blocks count as they arrive, long before their piece is whole', async () => {
+  const clock = new VirtualClock()
+  const sizeBytes = 700_001
+  const fixture = await makeTorrent({ a: sizeBytes }, 1 << 20)
+  const engines = new Engines()
+  onTestFinished(async () => {
+    await engines.close()
+    await fixture.remove()
+  })
+  const uploadLimit = new TokenBucket(250_000, clock.monotonic())
+  const { address } = await engines.seed(fixture, { uploadLimit, clock })
+  const torrent = (await engines.open()).add({
+    info: fixture.info,
+    storage: createFileStorage(await fixture.target('l')),
+    peers: [address]
+  })
+  const seen: number[] = []
+  let isOver = false
+  void torrent.completed().then(() => (isOver = true))
+  await until(
+    () => isOver,
+    async () => {
+      const { verifiedBytes, unverifiedBytes } = torrent.progress()
+      expect(verifiedBytes === 0 || unverifiedBytes === 0).toBe(true)
+      if (verifiedBytes === 0) seen.push(unverifiedBytes)
+      await clock.advance(50)
+    }
+  )
+  expect(seen).toEqual([...seen].sort((a, b) => a - b))
+  expect(new Set(seen).size).toBeGreaterThan(3)
+  expect(seen.at(-1)).toBeLessThanOrEqual(sizeBytes)
+  expect(torrent.progress()).toMatchObject({ verifiedBytes: sizeBytes, unverifiedBytes: 0 })
+})
+
 test('an upload limit holds within a tenth and is shared by four peers', async () => {
   // its time passes with the event loop: when a busy machine holds that up, no time passes in which nothing is sent.
   const clock = new VirtualClock()

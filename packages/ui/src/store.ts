@@ -162,7 +162,7 @@ export function coursesOf(
       return [job.id, { rates: last?.rates ?? [], idleLooks: 0, bytesDone, seenMs: nowMs }]
     const came = Math.max(0, bytesDone - last.bytesDone)
     const seconds = Math.max(0.1, (nowMs - last.seenMs) / 1000)
-    // a piece of a swarm counts when it is whole, which a slow peer takes long for
+    // a block of a swarm counts when it is whole, which a slow peer takes long for
     const isIdle = came === 0 && (job.rateBytesPerSecond ?? 0) < IDLE_BYTES_PER_SECOND
     const rate = isIdle ? 0 : (job.rateBytesPerSecond ?? came / seconds)
     const idleLooks = isIdle ? last.idleLooks + 1 : 0

@@ -20,7 +20,10 @@ export interface WebTorrentTorrent extends EventEmitter {
   readonly uploadSpeed: number
   readonly uploaded: number
   readonly downloaded: number
+  readonly done: boolean
   readonly length: number
+  /** Pieces that are not verified yet; `missing` in bytes. */
+  readonly pieces: readonly ({ readonly length: number; readonly missing: number } | null)[]
   readonly wires: readonly WebTorrentWire[]
   addPeer(address: string, source?: string): boolean
   removePeer(address: string): void

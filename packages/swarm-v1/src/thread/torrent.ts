@@ -117,7 +117,8 @@ export class ThreadTorrent {
       peers: torrent.numPeers,
       downBytesPerSecond: Math.round(torrent.downloadSpeed),
       upBytesPerSecond: Math.round(torrent.uploadSpeed),
-      uploadedBytes: torrent.uploaded
+      uploadedBytes: torrent.uploaded,
+      unverifiedBytes: torrent.done ? 0 : unverifiedBytes(torrent)
     }
     const text = JSON.stringify(progress)
     if (text !== this.#told) this.#deps.tell({ kind: 'progress', id: this.#join.id, progress })
@@ -243,6 +244,10 @@ const moved = (what: string): SwarmV1Error =>
 function addressOf({ remoteAddress, remotePort }: WebTorrentWire): string {
   return remoteAddress === undefined ? 'unknown' : formatAddress({ host: remoteAddress, port: remotePort ?? 0 })
 }
+
+/** Of a torrent that is being fetched; a piece is null once it is verified. */
+const unverifiedBytes = ({ pieces }: WebTorrentTorrent): number =>
+  pieces.reduce((sum, piece) => (piece === null ? sum : sum + piece.length - piece.missing), 0)
 
 const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))
 

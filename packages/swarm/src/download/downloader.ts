@@ -89,6 +89,13 @@ export class Downloader {
     this.#deps = deps
   }
 
+  /** Of blocks that have arrived, in pieces that are not verified yet. */
+  get unverifiedBytes(): number {
+    let bytes = 0
+    for (const buffer of this.#active.values()) bytes += buffer.receivedBytes
+    return bytes
+  }
+
   /** At most `maxBlocks` consecutive blocks to request from a source; undefined: nothing for it now. */
   take(source: BlockSource, maxBlocks: number): BlockOrder | undefined {
     if (this.#closed) return undefined

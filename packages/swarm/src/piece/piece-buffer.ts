@@ -81,6 +81,12 @@ export class PieceBuffer {
     return this.#received
   }
 
+  /** Of received blocks. */
+  get receivedBytes(): number {
+    const isShort = this.isReceived(this.blockCount - 1)
+    return this.#received * BLOCK_BYTES - (isShort ? this.blockCount * BLOCK_BYTES - this.sizeBytes : 0)
+  }
+
   get complete(): boolean {
     return this.#received === this.blockCount
   }

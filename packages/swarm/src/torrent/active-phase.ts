@@ -113,6 +113,7 @@ export class ActivePhase {
     return {
       totalBytes: this.layout.totalBytes,
       verifiedBytes: this.#parts.progress.verifiedBytes,
+      unverifiedBytes: this.#leeching?.unverifiedBytes ?? 0,
       downloadedBytes: this.#leeching?.downloadedBytes ?? this.#downloadedBytes,
       uploadedBytes: this.#uploadedBytes,
       downloadRate,

@@ -81,6 +81,10 @@ export class Leeching {
     })
   }
 
+  get unverifiedBytes(): number {
+    return this.#downloader.unverifiedBytes
+  }
+
   get #nowMs(): number {
     return this.#deps.env.clock.monotonic()
   }

@@ -35,6 +35,8 @@ export interface TorrentProgress {
   readonly totalBytes: number | undefined
   /** Bytes of pieces that are verified and stored. */
   readonly verifiedBytes: number
+  /** Bytes that have arrived of pieces that are not verified yet. */
+  readonly unverifiedBytes: number
   /** Bytes of pieces received from peers and webseeds, including bad and duplicate ones. */
   readonly downloadedBytes: number
   /** Bytes of pieces sent to peers. */

@@ -41,6 +41,7 @@ const MAX_UNREAD_BYTES = 16 * 1024 * 1024
 const NOTHING_YET: ActivePhase['progress'] = {
   totalBytes: undefined,
   verifiedBytes: 0,
+  unverifiedBytes: 0,
   downloadedBytes: 0,
   uploadedBytes: 0,
   downloadRate: 0,
