@@ -4,13 +4,10 @@ import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { temporaryFolder } from '../support/daemon.ts'
-import { Node, type NodeOptions, weights } from './nodes.ts'
+import { Node, weights } from './nodes.ts'
 
-const start = (folder: string): Promise<Node> => {
-  const mirror = { hub_addr: '127.0.0.1:0', oci_addr: '127.0.0.1:0', s3_addr: '127.0.0.1:0' }
-  const options: NodeOptions = { folder, mirror }
-  return Node.start(options)
-}
+const mirror = { hub_addr: '127.0.0.1:0', oci_addr: '127.0.0.1:0', s3_addr: '127.0.0.1:0' }
+const start = (folder: string): Promise<Node> => Node.start({ folder, mirror })
 
 function listening({ folder }: Node) {
   const facts = JSON.parse(readFileSync(join(folder, 'runtime.json'), 'utf8'))
