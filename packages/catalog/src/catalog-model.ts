@@ -1,11 +1,11 @@
-import type { ImportChoice, ModelSource } from '@svc/library'
-import type { ListableSource } from '@svc/library/parts'
+import type { CatalogChoice, CatalogModel } from '@svc/library'
+import { type ListableSource, namesOfSet } from '@svc/library/parts'
 import { Catalog } from './catalog.ts'
 
 /** Which catalog, which torrent of it, and who vouches for its bytes. */
-export interface CatalogModelOptions extends Omit<ImportChoice, 'recognise' | 'allowPickle' | 'keepBefore'> {
-  /** Of the catalog: origin and path. */
-  readonly endpoint: string
+export interface CatalogModelOptions extends CatalogChoice {
+  /** Of the catalog: origin and path. A library in this process needs it. */
+  readonly endpoint?: string | undefined
   /** Which GGUF of the repository. */
   readonly quant?: string | undefined
   /** The hub whose hashes the bytes are compared with; default: the public one. */
@@ -27,22 +27,26 @@ const FILL_TIMEOUT_MS = 600_000
  * that has none, and become part of the store only if they are those that the hub lists. Nothing is uploaded, and nothing seeded.
  * @param repo `owner/name`, as the catalog lists it
  */
-export function catalogModel(repo: string, options: CatalogModelOptions): ModelSource {
-  const { endpoint, hub = {}, dht = true, ...asked } = options
-  const source: ListableSource = {
+export function catalogModel(repo: string, options: CatalogModelOptions = {}): CatalogModel {
+  const { endpoint, hub, dht, quant, trustCatalog, peers, ...choice } = options
+  const asked = { repo, quant, trustCatalog, peers }
+  const source: CatalogModel & ListableSource = {
     kind: 'catalog',
+    ...asked,
+    choice: { names: 'normalized', ...choice },
+    inProcessOnly: namesOfSet({ endpoint, hub, dht }),
     list: async (library, work, as) => {
       const catalog = new Catalog(library, {
         endpoint,
-        hub,
+        hub: hub ?? {},
         sharing: KEPT,
         peerHost: '0.0.0.0',
-        dht,
+        dht: dht ?? true,
         uploadLimitBytesPerSecond: 0,
         fillTimeoutMs: FILL_TIMEOUT_MS
       })
       try {
-        const chosen = await catalog.choose({ names: 'normalized', ...asked, repo })
+        const chosen = await catalog.choose({ ...source.choice, ...asked })
         const pulled = await catalog.pull(chosen, as, work)
         const close = async (): Promise<void> => {
           await pulled.close()

@@ -3,10 +3,10 @@ import { within } from '@svc/internal-clock'
 import { HttpClient } from '@svc/internal-http'
 import { DialGuard } from '@svc/internal-net'
 import { TRANSFER_NICE } from '@svc/internal-workers'
+import type { ImportChoice } from '@svc/library'
 import {
   checkedHints,
   heldBackReason,
-  type ImportChoice,
   type ImportSelection,
   type ImportSource,
   importSelectionOf,

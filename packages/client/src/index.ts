@@ -1,3 +1,27 @@
+export type {
+  CatalogChoice,
+  CatalogModel,
+  FileInProgress,
+  HubRepository,
+  ImageLayout,
+  ImportChoice,
+  ImportedModels,
+  LocalChoice,
+  LocalFiles,
+  LocatedModel,
+  ModelEntry,
+  ModelSource,
+  Models,
+  OciChoice,
+  OperationProgress,
+  ReadableModels,
+  RegistryImage,
+  ResolvedModel,
+  StoredCompanion,
+  StoredFile,
+  VerifyFindings,
+  WorkOptions
+} from '@svc/internal-models'
 export type { BlobHead, BlobRead, BlobSlice } from './blob-read.ts'
 export {
   type CallOptions,
@@ -8,7 +32,7 @@ export {
   type TagName
 } from './client.ts'
 export { ClientError, type ClientErrorCode, type ClientErrorDetails, type ClientOnlyCode } from './errors.ts'
-export { type DaemonModels, type ModelProgress, type ModelWorkOptions, modelsOf } from './models.ts'
+export { modelsOf } from './models.ts'
 export type {
   AdoptBody,
   CompanionsBody,

@@ -1,3 +1,27 @@
+export type {
+  CatalogChoice,
+  CatalogModel,
+  FileInProgress,
+  HubRepository,
+  ImageLayout,
+  ImportChoice,
+  ImportedModels,
+  LocalChoice,
+  LocalFiles,
+  LocatedModel,
+  ModelEntry,
+  ModelSource,
+  Models,
+  OciChoice,
+  OperationProgress,
+  ReadableModels,
+  RegistryImage,
+  ResolvedModel,
+  StoredCompanion,
+  StoredFile,
+  VerifyFindings,
+  WorkOptions
+} from '@svc/internal-models'
 export {
   type Advice,
   type AdvicePlain,
@@ -7,25 +31,8 @@ export {
   type Log
 } from '@svc/internal-state'
 export { localFiles } from './embedded/local-files.ts'
-export type {
-  ImportedModels,
-  LocalFiles,
-  LocatedModel,
-  ModelEntry,
-  Models,
-  OperationProgress,
-  OwnedModels,
-  ReadableModels,
-  ResolvedModel,
-  StoredCompanion,
-  StoredFile,
-  VerifyFindings,
-  WorkOptions
-} from './embedded/models.ts'
 export { type LibraryOptions, openLibrary } from './embedded/open-library.ts'
 export { type ConnectOptions, openOrConnect } from './embedded/open-or-connect.ts'
+export type { OwnedModels } from './embedded/owned-models.ts'
 export { readLibrary } from './embedded/read-library.ts'
-export type { ModelSource } from './import/model-source.ts'
-export type { ImportChoice } from './import/selection.ts'
 export type { Collected, CollectOptions } from './operations/collect.ts'
-export type { FileInProgress } from './operations/work.ts'

@@ -129,12 +129,11 @@ export { companionWarnings, leftOut } from './import/companions.ts'
 export { configFacts } from './import/config-facts.ts'
 export type { Imported } from './import/imported.ts'
 export { type CompanionsRequest, Importer, type ImportRequest } from './import/importer.ts'
-export type { ListableSource } from './import/model-source.ts'
+export { type ListableSource, namesOfSet } from './import/model-source.ts'
 export type { PlannedImport } from './import/plan.ts'
 export { Proof } from './import/proof.ts'
 export { writeDocument, writeRecord } from './import/seal.ts'
 export {
-  type ImportChoice,
   type ImportSelection,
   importSelectionOf,
   type MayReplace,

@@ -1,8 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { localFiles, openLibrary } from '@svc/library'
 import { expect, it, onTestFinished } from 'vitest'
-import { localFiles } from '../../../library/src/embedded/local-files.ts'
-import { openLibrary } from '../../../library/src/embedded/open-library.ts'
 import { temporaryFolder, testDaemon } from '../support/daemon.ts'
 import { gguf, writeFiles } from '../support/models.ts'
 

@@ -3,10 +3,10 @@ import { once } from 'node:events'
 import { chmodSync, chownSync, existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
+import { createClient, modelsOf } from '@svc/client'
+import { localFiles, type Models, openLibrary } from '@svc/library'
 import { expect, it, onTestFinished } from 'vitest'
-import { localFiles } from '../../../library/src/embedded/local-files.ts'
-import { openLibrary } from '../../../library/src/embedded/open-library.ts'
-import { temporaryFolder } from '../support/daemon.ts'
+import { temporaryFolder, testDaemon } from '../support/daemon.ts'
 import { gguf, writeFiles } from '../support/models.ts'
 
 /** Root may write everywhere. */
@@ -14,27 +14,55 @@ const NOBODY = process.getuid?.() === 0 ? 65_534 : undefined
 
 const CHILD = new URL('reader-process.ts', import.meta.url).pathname
 
-it('what another process opened stays while it lives, and after kill -9 its lease is worth nothing', async () => {
-  const library = await openLibrary({ root: temporaryFolder() })
-  onTestFinished(() => library.close())
-  const model = (seed: number): string => writeFiles(temporaryFolder(), { 'a-q8_0.gguf': gguf(3_000, seed) })
-  await library.import(localFiles([model(1)]), 'me/a')
-  const child = spawn(process.execPath, ['--conditions=svc-source', CHILD, library.root, 'svc:///me/a:q8_0'], {
-    stdio: ['pipe', 'pipe', 'inherit']
-  })
-  onTestFinished(() => void child.kill('SIGKILL'))
-  const ended = once(child, 'close')
-  const [line] = (await once(createInterface(child.stdout), 'line')) as [string]
-  const paths = JSON.parse(line) as string[]
-  expect(paths.length).toBeGreaterThan(1)
-  await library.import(localFiles([model(2)]), 'me/a')
-  await library.collect({ graceMs: 0 })
-  expect(paths.filter((path) => !existsSync(path))).toEqual([])
-  child.kill('SIGKILL')
-  await ended
-  await library.collect({ graceMs: 0 })
-  expect(paths.filter((path) => existsSync(path))).toEqual([])
-})
+interface Owned {
+  readonly models: Models
+  /** With grace 0. */
+  collect(): Promise<unknown>
+  /** How the other process gets there. */
+  readonly way: readonly ['beside' | 'daemon', string]
+}
+
+it.each<[string, () => Promise<Owned>]>([
+  [
+    'beside its owner',
+    async () => {
+      const models = await openLibrary({ root: temporaryFolder() })
+      onTestFinished(() => models.close())
+      return { models, collect: () => models.collect({ graceMs: 0 }), way: ['beside', models.root] }
+    }
+  ],
+  [
+    'through the daemon',
+    async () => {
+      const { running } = await testDaemon()
+      const client = createClient(running)
+      const collect = async () => client.waitJob(await client.gc({ graceSeconds: 0 }))
+      return { models: modelsOf(client), collect, way: ['daemon', running.socketPath] }
+    }
+  ]
+])(
+  'what another process opened %s stays while it lives, and after kill -9 its lease is worth nothing',
+  async (_, own) => {
+    const { models, collect, way } = await own()
+    const model = (seed: number): string => writeFiles(temporaryFolder(), { 'a-q8_0.gguf': gguf(3_000, seed) })
+    await models.import(localFiles([model(1)]), 'me/a')
+    const child = spawn(process.execPath, ['--conditions=svc-source', CHILD, ...way, 'svc:///me/a:q8_0'], {
+      stdio: ['pipe', 'pipe', 'inherit']
+    })
+    onTestFinished(() => void child.kill('SIGKILL'))
+    const ended = once(child, 'close')
+    const [line] = (await once(createInterface(child.stdout), 'line')) as [string]
+    const paths = JSON.parse(line) as string[]
+    expect(paths.length).toBeGreaterThan(1)
+    await models.import(localFiles([model(2)]), 'me/a')
+    await collect()
+    expect(paths.filter((path) => !existsSync(path))).toEqual([])
+    child.kill('SIGKILL')
+    await ended
+    await collect()
+    expect(paths.filter((path) => existsSync(path))).toEqual([])
+  }
+)
 
 it('a store that its owner may not write is read, without a lease', async () => {
   const library = await openLibrary({ root: temporaryFolder() })
@@ -46,7 +74,7 @@ it('a store that its owner may not write is read, without a lease', async () => 
   for (const path of paths) if (NOBODY !== undefined) chownSync(path, NOBODY, NOBODY)
   chmodSync(root, 0o500)
   onTestFinished(() => chmodSync(root, 0o700))
-  const child = spawn(process.execPath, ['--conditions=svc-source', CHILD, root, 'svc:///me/a:q8_0'], {
+  const child = spawn(process.execPath, ['--conditions=svc-source', CHILD, 'beside', root, 'svc:///me/a:q8_0'], {
     stdio: ['pipe', 'pipe', 'inherit'],
     ...(NOBODY !== undefined && { uid: NOBODY })
   })

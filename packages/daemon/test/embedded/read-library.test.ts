@@ -1,10 +1,7 @@
 import { existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
+import { localFiles, openLibrary, openOrConnect, readLibrary } from '@svc/library'
 import { expect, it, onTestFinished } from 'vitest'
-import { localFiles } from '../../../library/src/embedded/local-files.ts'
-import { openLibrary } from '../../../library/src/embedded/open-library.ts'
-import { openOrConnect } from '../../../library/src/embedded/open-or-connect.ts'
-import { readLibrary } from '../../../library/src/embedded/read-library.ts'
 import { fakeHub, finished, importRepo, rigOf, undoAfterTests } from '../sources/hub/fixtures.ts'
 import { temporaryFolder, testDaemon } from '../support/daemon.ts'
 import { gguf, writeFiles } from '../support/models.ts'
@@ -60,19 +57,6 @@ it('writes nothing but its lease, and takes that with it', async () => {
   ).toMatch(/^leases\nleases\/\d+\.\d+\.[0-9a-f]{8}$/)
   await reader.close()
   expect(readdirSync(join(root, 'leases'))).toEqual([])
-})
-
-it('what it opened is not collected with grace 0, and is once it has closed', async () => {
-  const library = await owned()
-  const reader = await reading(library.root)
-  // the other model has the same config
-  const files = (await reader.open(REF)).files.filter(({ kind }) => kind !== 'config')
-  await replaceModel(library)
-  await library.collect({ graceMs: 0 })
-  expect(files.filter(({ path }) => !existsSync(path))).toEqual([])
-  await reader.close()
-  await library.collect({ graceMs: 0 })
-  expect(files.filter(({ path }) => existsSync(path))).toEqual([])
 })
 
 it('what a reader, or a client of the daemon, opened is not evicted, and is once it has closed', async () => {

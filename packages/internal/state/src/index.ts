@@ -17,7 +17,6 @@ export { checkedHints, isHttpUrl, isPeerAddress, isTrackerUrl, ownHints, policyO
 export { Holdings, pinKey, sourceKey } from './holdings.ts'
 export type { KeptPorts } from './kept-ports.ts'
 export { type BlobTree, LEAVES, LeafLayers } from './leaf-layers.ts'
-export { LeaseFile } from './lease-files.ts'
 export { dropQuarantined, dropUnfinished, type Leftovers, quarantined, unfinished } from './leftovers.ts'
 export type { Library } from './library.ts'
 export {

@@ -1,7 +1,7 @@
 import type { BlobInfo, DiskBlobStore, RemoveOptions } from '@svc/cas'
+import type { ReaderLeases } from '@svc/internal-models'
 import type { Sha256Digest } from '@svc/ref'
 import type { LeafLayers } from './leaf-layers.ts'
-import type { ReaderLeases } from './lease-files.ts'
 import type { Needed } from './needed.ts'
 
 interface UnneededDeps {

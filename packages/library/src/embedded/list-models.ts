@@ -1,6 +1,6 @@
+import type { ModelEntry } from '@svc/internal-models'
 import { LibraryError, type Members, type StoreState } from '@svc/internal-state'
 import { formatRef } from '@svc/ref'
-import type { ModelEntry } from './models.ts'
 
 /** All models with a name, sorted by it. Records and indexes that cannot be read are left out. */
 export async function listModels({

@@ -1,6 +1,15 @@
 import { type Lease, withLease } from '@svc/cas'
 import { systemClock } from '@svc/internal-clock'
 import {
+  blobsOf,
+  type ImportedModels,
+  type LocatedModel,
+  type ModelEntry,
+  type ModelSource,
+  type VerifyFindings,
+  type WorkOptions
+} from '@svc/internal-models'
+import {
   composeLibrary,
   DocumentReader,
   type Library,
@@ -12,9 +21,9 @@ import {
   type Resolved,
   TrustRules
 } from '@svc/internal-state'
-import { formatRepoId, type RepoId } from '@svc/ref'
+import { formatRepoId, parseDigest, type RepoId } from '@svc/ref'
 import { Importer, type ImportRequest } from '../import/importer.ts'
-import { isListable, type ModelSource } from '../import/model-source.ts'
+import { isListable } from '../import/model-source.ts'
 import { importSelectionOf } from '../import/selection.ts'
 import { importTarget } from '../import/target.ts'
 import { toolsHere } from '../local/downloads.ts'
@@ -27,16 +36,8 @@ import { SourcesFiller } from '../operations/sources-filler.ts'
 import { verify, verifyTarget } from '../operations/verify.ts'
 import type { Work } from '../operations/work.ts'
 import { listModels } from './list-models.ts'
-import type {
-  ImportedModels,
-  LocalFiles,
-  LocatedModel,
-  ModelEntry,
-  OwnedModels,
-  VerifyFindings,
-  WorkOptions
-} from './models.ts'
 import { Operations } from './operations.ts'
+import type { OwnedModels } from './owned-models.ts'
 
 /** Which store a library opens. */
 export interface LibraryOptions {
@@ -46,15 +47,16 @@ export interface LibraryOptions {
   readonly log?: Log | undefined
 }
 
+/** A description alone is for daemons. */
+const NOT_MADE =
+  'the source says what, not how: make it with localFiles, hubSource, ociImage, ociLayout or catalogModel'
+
 const SILENT: Log = {
   debug: () => undefined,
   info: () => undefined,
   warn: () => undefined,
   error: () => undefined
 }
-
-/** Everything, under its own name, and instead of an older artifact of that name. */
-const EVERYTHING = importSelectionOf({})
 
 /**
  * Opens a store in this process, which owns it until `close`.
@@ -137,7 +139,7 @@ class OpenedLibrary implements OwnedModels {
     // what is looked up stays until all of it is kept
     return withLease(store, async () => {
       const model = await openRef(ref, this.#parts)
-      for (const { digest } of [...model.files, ...(model.companions?.files ?? [])]) this.#handedOut.keep(digest)
+      for (const digest of blobsOf(model)) this.#handedOut.keep(parseDigest(digest))
       usage.note(model.manifestDigest)
       return model
     })
@@ -147,7 +149,7 @@ class OpenedLibrary implements OwnedModels {
     return listModels(this.#parts)
   }
 
-  async import(from: LocalFiles | ModelSource, as: string, options: WorkOptions = {}): Promise<ImportedModels> {
+  async import(from: ModelSource, as: string, options: WorkOptions = {}): Promise<ImportedModels> {
     const repo = importTarget(as, 'as')
     return this.#running.run('import', options, (work) =>
       withLease(this.#parts.store, async () =>
@@ -156,14 +158,15 @@ class OpenedLibrary implements OwnedModels {
     )
   }
 
-  async #listed(from: LocalFiles | ModelSource, repo: RepoId, work: Work): Promise<Omit<ImportRequest, 'repo'>> {
-    if ('paths' in from)
-      return {
-        source: await localSource(from.paths, { as: formatRepoId(repo), tools: toolsHere() }),
-        selection: EVERYTHING
-      }
-    if (!isListable(from)) throw new LibraryError('E_INVALID', 'the first argument is no source of models')
-    return from.list({ ...this.#parts, room: this.#room, offload: this.#threads.offload }, work, repo)
+  async #listed(from: ModelSource, repo: RepoId, work: Work): Promise<Omit<ImportRequest, 'repo'>> {
+    if (isListable(from))
+      return from.list({ ...this.#parts, room: this.#room, offload: this.#threads.offload }, work, repo)
+    if (from.kind !== 'local') throw new LibraryError('E_INVALID', NOT_MADE)
+    const { paths, choice = {} } = from
+    return {
+      source: await localSource(paths, { as: formatRepoId(repo), tools: toolsHere() }),
+      selection: importSelectionOf(choice)
+    }
   }
 
   async ensure(ref: string, options: WorkOptions = {}): Promise<LocatedModel> {

@@ -1,7 +1,6 @@
 import { realpath } from 'node:fs/promises'
-import { LeaseFile, LibraryError } from '@svc/internal-state'
-import { parseDigest } from '@svc/ref'
-import type { LocatedModel, Models } from './models.ts'
+import type { Models } from '@svc/internal-models'
+import { LibraryError } from '@svc/internal-state'
 import { type LibraryOptions, openLibrary } from './open-library.ts'
 
 /** Which store, and whose socket is asked if another process owns it. */
@@ -29,41 +28,10 @@ async function connected(root: string, socketPath: string | undefined): Promise<
   const client = createClient({ socketPath })
   try {
     const status = await client.status()
-    if ((await realpath(status.root)) === (await realpath(root)))
-      return leasing(modelsOf(client), new LeaseFile(status.root))
+    if ((await realpath(status.root)) === (await realpath(root))) return modelsOf(client)
   } catch {
     // whoever owns it is no daemon that can be asked
   }
   client.close()
   return undefined
 }
-
-/** Keeps what is opened through a daemon, which forgets what it has answered. */
-function leasing(models: Models, leases: LeaseFile): Models {
-  const open = async (ref: string): Promise<LocatedModel> => {
-    for (let known = await models.open(ref); ; ) {
-      await leases.keep(blobsOf(known).map(parseDigest))
-      // as it is now that it stays
-      const model = await models.open(ref)
-      if (blobsOf(model).every((digest) => blobsOf(known).includes(digest))) return model
-      known = model
-    }
-  }
-  return {
-    ...models,
-    open,
-    ensure: async (ref, options) => {
-      await models.ensure(ref, options)
-      return open(ref)
-    },
-    close: async () => {
-      leases.close()
-      await models.close()
-    }
-  }
-}
-
-const blobsOf = ({ files, companions }: LocatedModel): string[] => [
-  ...files.map(({ digest }) => digest),
-  ...(companions === undefined ? [] : [companions.digest, ...companions.files.map(({ digest }) => digest)])
-]

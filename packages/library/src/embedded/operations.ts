@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { Gate } from '@svc/internal-concurrency'
+import type { WorkOptions } from '@svc/internal-models'
 import { LibraryError } from '@svc/internal-state'
 import type { RunningWork, Work, WorkProgress } from '../operations/work.ts'
-import type { WorkOptions } from './models.ts'
 
 /** How many of a kind run at once; others wait in order. */
 const WIDTHS = { import: 2, ensure: 8, verify: 1, collect: 1 } as const

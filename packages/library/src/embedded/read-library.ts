@@ -2,10 +2,16 @@ import { join } from 'node:path'
 import { readableBlobs } from '@svc/cas'
 import { systemClock } from '@svc/internal-clock'
 import {
+  LeaseFile,
+  type LocatedModel,
+  type ModelEntry,
+  type ReadableModels,
+  type ResolvedModel
+} from '@svc/internal-models'
+import {
   Artifacts,
   companionBlobs,
   Documents,
-  LeaseFile,
   lookAtStore,
   Members,
   NewerCommits,
@@ -16,7 +22,6 @@ import {
   Usage
 } from '@svc/internal-state'
 import { listModels } from './list-models.ts'
-import type { LocatedModel, ModelEntry, ReadableModels, ResolvedModel } from './models.ts'
 
 /**
  * Reads a store beside whoever owns it: takes no lock, and writes nothing but a file below `leases/`, with what this

@@ -1,4 +1,5 @@
-import { type FileInProgress, MAX_SHOWN_FILES, type Work } from '../operations/work.ts'
+import type { FileInProgress } from '@svc/internal-models'
+import { MAX_SHOWN_FILES, type Work } from '../operations/work.ts'
 
 /** Counts files and bytes of one import; totals are known in advance and never grow. */
 export class ImportProgress {

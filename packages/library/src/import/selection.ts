@@ -1,4 +1,5 @@
 import { ClassifyError, type FileSelection, globTest, type OwnersChoice, RAW } from '@svc/classify'
+import type { ImportChoice } from '@svc/internal-models'
 import { LibraryError } from '@svc/internal-state'
 
 /**
@@ -26,32 +27,6 @@ export interface ImportSelection extends SourceSelection {
   readonly choice: OwnersChoice
   /** If it does not fit, models that can be fetched again may be evicted. */
   readonly mayEvict: boolean
-}
-
-/** What of a source is imported, and what it may change here, as it is asked for. */
-export interface ImportChoice {
-  /** Which names GGUF files get; default: those at the source. */
-  readonly names?: 'upstream' | 'normalized' | undefined
-  /** Only these, without regard to case; default: all. */
-  readonly quants?: readonly string[] | undefined
-  /** Globs: only these weights and what stands beside them. */
-  readonly files?: readonly string[] | undefined
-  /** What comes beside the weights; default: all. */
-  readonly aux?: 'all' | 'none' | readonly string[] | undefined
-  /** Every file as it is, as one artifact of the quant `raw`. */
-  readonly recognise?: 'opaque' | undefined
-  /** With `recognise`: pickles as well, which can run code when they are loaded. */
-  readonly allowPickle?: boolean | undefined
-  /** Neither announced nor shared. */
-  readonly private?: boolean | undefined
-  /** False: a quant of that name stays, unless it came from the same repository of the hub. */
-  readonly replace?: boolean | undefined
-  /** What the name stood for gets the tag `before-<date>`. */
-  readonly keepBefore?: boolean | undefined
-  /** If space is short, models that can be fetched again are evicted. */
-  readonly evict?: boolean | undefined
-  /** Weights that no runtime can load: a warning, or the end of the import. */
-  readonly malformed?: 'keep' | 'refuse' | undefined
 }
 
 /**

@@ -1,3 +1,5 @@
+import type { FileInProgress } from '@svc/internal-models'
+
 /** How far an operation is. Absent fields are unchanged. */
 export interface WorkProgress {
   readonly filesDone?: number
@@ -15,13 +17,6 @@ export interface WorkProgress {
   readonly peers?: number
   readonly sources?: number
   readonly rateBytesPerSecond?: number
-}
-
-/** A file of an operation that is under way. */
-export interface FileInProgress {
-  readonly name: string
-  readonly bytesDone: number
-  readonly bytesTotal: number
 }
 
 /** An import of many small files has hundreds of them in progress. */

@@ -1,6 +1,6 @@
 import { TRANSFER_NICE } from '@svc/internal-workers'
-import type { ImportChoice, ModelSource } from '@svc/library'
-import { importSelectionOf, type ListableSource } from '@svc/library/parts'
+import type { HubRepository, ImportChoice } from '@svc/library'
+import { importSelectionOf, type ListableSource, namesOfSet } from '@svc/library/parts'
 import { asLibrary } from './errors.ts'
 import { HubDocumentReader } from './hub-documents.ts'
 import { HubListings } from './listings.ts'
@@ -24,17 +24,21 @@ export interface HubSourceOptions extends ImportChoice {
  * an earlier attempt, is not fetched again; all bytes are compared with the hub's hashes.
  * @param repo `org/name`, or `name` for one without an owner
  */
-export function hubSource(repo: string, options: HubSourceOptions = {}): ModelSource {
+export function hubSource(repo: string, options: HubSourceOptions = {}): HubRepository {
   const { revision, endpoint, token, ...choice } = options
   const asked = { repo, ...(revision !== undefined && { revision }) }
-  const source: ListableSource = {
+  const own = { endpoint, token }
+  const source: HubRepository & ListableSource = {
     kind: 'hub',
+    ...asked,
+    choice: { names: 'normalized', ...choice },
+    inProcessOnly: namesOfSet(own),
     list: async (library, { signal }) => {
       requireAskedRepo(asked)
-      const selection = importSelectionOf({ names: 'normalized', ...choice })
+      const selection = importSelectionOf(source.choice!)
       const documents = new HubDocumentReader()
       const owners = await asLibrary(
-        () => new OwnersHub({ endpoint, token }, { threadNice: TRANSFER_NICE, readDocument: documents.parse })
+        () => new OwnersHub(own, { threadNice: TRANSFER_NICE, readDocument: documents.parse })
       )
       const close = async (): Promise<void> => {
         await owners.close()

@@ -1,9 +1,9 @@
 import type { Inspection } from '@svc/classify'
 import type { HubHits, HubListing, HubQuery } from '@svc/hub'
+import type { ImportChoice } from '@svc/library'
 import {
   type CompanionsRequest,
   type ConfirmPublic,
-  type ImportChoice,
   type Importer,
   type ImportSource,
   importSelectionOf,

@@ -1,15 +1,20 @@
-import { mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { systemClock } from '@svc/internal-clock'
 import { processStart, thisMachine } from '@svc/internal-files'
-import { digestFromBytes } from '@svc/ref'
-import { expect, it } from 'vitest'
-import { LeaseFile, ReaderLeases } from '../../../internal/state/src/lease-files.ts'
-import { temporaryFolder } from '../support/daemon.ts'
+import { expect, it, onTestFinished } from 'vitest'
+import { LeaseFile, ReaderLeases } from '../src/index.ts'
 
-const [ONE, TWO] = [digestFromBytes(Buffer.alloc(32, 1)), digestFromBytes(Buffer.alloc(32, 2))]
+const [ONE, TWO] = [`sha256:${'01'.repeat(32)}`, `sha256:${'02'.repeat(32)}`]
 const isKept = (leases: ReaderLeases, digest = ONE): Promise<boolean> =>
   leases.removing(digest, async (isKept) => isKept())
+
+function temporaryFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'svc-leases-'))
+  onTestFinished(() => rmSync(folder, { recursive: true }))
+  return folder
+}
 
 it('a lease keeps what it names until it is closed', async () => {
   const root = temporaryFolder()
@@ -68,4 +73,12 @@ it('a lease of another machine counts for a day', async () => {
   const later = new ReaderLeases(root, { now: () => mtimeMs + 25 * 3600_000 })
   expect(await isKept(later)).toBe(false)
   for (const each of [now, later]) each.close()
+})
+
+it('a store that this process does not see is not made, and nothing there is kept', async () => {
+  const root = join(temporaryFolder(), 'outside')
+  const lease = new LeaseFile(root)
+  await lease.keep([ONE])
+  lease.close()
+  expect(existsSync(root)).toBe(false)
 })

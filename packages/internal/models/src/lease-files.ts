@@ -4,7 +4,6 @@ import { join } from 'node:path'
 import { type Clock, systemClock } from '@svc/internal-clock'
 import { errnoOf } from '@svc/internal-errors'
 import { isRunning, processStart, thisMachine } from '@svc/internal-files'
-import type { Sha256Digest } from '@svc/ref'
 
 /** The pid, its start time (see `processStart`), and a random part, since a process may have several. */
 const NAME = /^(\d{1,10})\.(\d{1,20}|-)\.[0-9a-f]{8}$/
@@ -16,10 +15,19 @@ const ELSEWHERE_MS = 24 * 3600_000
 /** A removal takes microseconds; after this its owner is stopped, and removes nothing. */
 const MAX_WAIT_MS = 2_000
 const PAUSE_MS = 2
-/** What a store answers that this process may read, and not write. */
-const READ_ONLY: readonly unknown[] = ['EROFS', 'EACCES', 'EPERM']
+/** What a store answers that this process may read, and not write, or cannot see at all. */
+const NOT_WRITABLE: readonly unknown[] = ['EROFS', 'EACCES', 'EPERM', 'ENOENT']
 
 const folderOf = (root: string): string => join(root, 'leases')
+
+/** Not the root above it, which may be that of a store elsewhere. */
+function makeFolder(path: string): void {
+  try {
+    fs.mkdirSync(path, { mode: 0o700 })
+  } catch (error) {
+    if (errnoOf(error) !== 'EEXIST') throw error
+  }
+}
 
 /**
  * What a process beside the owner of a store has handed out: `leases/<pid>.<start time>.<random>`, the machine and then
@@ -33,7 +41,7 @@ export class LeaseFile {
   readonly #path: string
   readonly #clock: Pick<Clock, 'sleep' | 'monotonic'>
   #fd: number | undefined
-  readonly #kept = new Set<Sha256Digest>()
+  readonly #kept = new Set<string>()
   #mayNotWrite = false
 
   /** Nothing is written before the first {@link keep}. */
@@ -45,10 +53,10 @@ export class LeaseFile {
   }
 
   /**
-   * Afterwards each of the blobs is either here to stay, or absent. Where this process may not write, on a read-only disk
-   * or in the folder of another user, nothing is kept: its owner may remove them. @throws the system's error
+   * Afterwards each of the blobs is either here to stay, or absent. Where this process may not write, on a read-only disk,
+   * in the folder of another user or outside a container, nothing is kept: its owner may remove them. @throws the system's error
    */
-  async keep(digests: Iterable<Sha256Digest>): Promise<void> {
+  async keep(digests: Iterable<string>): Promise<void> {
     const added = [...new Set(digests)].filter((digest) => !this.#kept.has(digest))
     if (added.length === 0) return
     const fd = this.#opened()
@@ -64,10 +72,10 @@ export class LeaseFile {
   #opened(): number | undefined {
     if (this.#fd !== undefined || this.#mayNotWrite) return this.#fd
     try {
-      fs.mkdirSync(this.#folder, { recursive: true, mode: 0o700 })
+      makeFolder(this.#folder)
       this.#fd = fs.openSync(this.#path, 'ax', 0o600)
     } catch (error) {
-      if (!READ_ONLY.includes(errnoOf(error))) throw error
+      if (!NOT_WRITABLE.includes(errnoOf(error))) throw error
       this.#mayNotWrite = true
       return undefined
     }
@@ -115,9 +123,9 @@ export class ReaderLeases {
    * Runs the removal of a blob, which asks `isKept` right before it: no reader gets the blob in between.
    * @throws the system's error
    */
-  async removing<T>(digest: Sha256Digest, remove: (isKept: () => boolean) => Promise<T>): Promise<T> {
+  async removing<T>(digest: string, remove: (isKept: () => boolean) => Promise<T>): Promise<T> {
     if (this.#fd === undefined) {
-      fs.mkdirSync(this.#folder, { recursive: true, mode: 0o700 })
+      makeFolder(this.#folder)
       this.#fd = fs.openSync(join(this.#folder, REMOVING), 'w', 0o600)
     }
     fs.writeSync(this.#fd, digest, 0)
@@ -133,7 +141,7 @@ export class ReaderLeases {
     this.#fd = undefined
   }
 
-  #covers(digest: Sha256Digest): boolean {
+  #covers(digest: string): boolean {
     for (const name of fs.readdirSync(this.#folder)) {
       const [, pid, startTime] = NAME.exec(name) ?? []
       if (pid === undefined) continue

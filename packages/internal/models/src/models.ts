@@ -1,11 +1,10 @@
-import type { ModelSource } from '../import/model-source.ts'
-import type { Collected, CollectOptions } from '../operations/collect.ts'
-import type { FileInProgress } from '../operations/work.ts'
+import type { ModelSource } from './sources.ts'
 
-/** Files and folders of this machine, by their absolute paths. */
-export interface LocalFiles {
-  readonly kind: 'local'
-  readonly paths: readonly string[]
+/** A file of an operation that is under way. */
+export interface FileInProgress {
+  readonly name: string
+  readonly bytesDone: number
+  readonly bytesTotal: number
 }
 
 /** How far an operation is; absent fields are unchanged. */
@@ -110,27 +109,21 @@ export interface ReadableModels {
   close(): Promise<void>
 }
 
-/** A store of models, in this process or in a daemon. */
+/** A store of models: this process's own, or that of a daemon. */
 export interface Models extends ReadableModels {
-  /** Copies files into the store, each verified, under a name `ns/name`. @throws `E_NOT_IMPORTABLE` */
-  import(source: LocalFiles, as: string, options?: WorkOptions): Promise<ImportedModels>
+  /**
+   * Brings models into the store, each file verified, under a name `ns/name`.
+   * @throws `E_NOT_IMPORTABLE`; for another place also `E_SOURCE_UNAVAILABLE`, `E_SOURCE_FORBIDDEN`
+   */
+  import(source: ModelSource, as: string, options?: WorkOptions): Promise<ImportedModels>
   /** Fetches what is missing, if it is known from where. @throws as `open`; `E_SOURCE_UNAVAILABLE` */
   ensure(ref: string, options?: WorkOptions): Promise<LocatedModel>
   /** Hashes `all`, or what a reference or digest names. */
   verify(target: string, options?: WorkOptions): Promise<VerifyFindings>
 }
 
-/** A store that this process owns. */
-export interface OwnedModels extends Models {
-  /** The folder of the store. */
-  readonly root: string
-  /**
-   * Brings models into the store, each file verified, under a name `ns/name`: files of this machine, or those of another place.
-   * @throws `E_NOT_IMPORTABLE`; for another place also `E_NOT_AT_SOURCE`, `E_BAD_LISTING`, `E_SOURCE_UNAVAILABLE`, `E_SOURCE_FORBIDDEN`
-   */
-  import(source: LocalFiles | ModelSource, as: string, options?: WorkOptions): Promise<ImportedModels>
-  /** Removes, or with `dryRun` counts, blobs that no name needs and nobody has open. */
-  collect(what?: CollectOptions, options?: WorkOptions): Promise<Collected>
-  /** Ends what runs, and releases the store. What `open` handed out is no longer kept. Idempotent. */
-  close(): Promise<void>
-}
+/** The blobs of a model that are here, by digest. */
+export const blobsOf = ({ files, companions }: LocatedModel): readonly string[] => [
+  ...files.map(({ digest }) => digest),
+  ...(companions === undefined ? [] : [companions.digest, ...companions.files.map(({ digest }) => digest)])
+]
