@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { SCRIPTS } from '../../packages/cli/src/completion/scripts.ts'
 import { DAEMON_NODE_FLAGS } from '../../packages/cli/src/service/daemon-command.ts'
-import { systemdUnits } from '../../packages/cli/src/service/units.ts'
+import { systemdUnits } from '../../packages/internal/services/src/units.ts'
 import { svcdPage, svcPage } from './man.ts'
 import { collectModules } from './modules.ts'
 import { gzip } from './pack.ts'
@@ -89,8 +89,8 @@ export function product(root: string, runtime: Runtime, layout: Layout): FileTre
   tree.add('share/bash-completion/completions/svc', SCRIPTS.bash)
   tree.add(`${layout.zsh}/_svc`, SCRIPTS.zsh)
   tree.add('share/fish/vendor_completions.d/svc.fish', SCRIPTS.fish)
-  for (const [name, text] of Object.entries(systemdUnits(layout.svcd.split(' '), layout.svc.split(' '))))
-    tree.add(`${layout.units}/${name}`, text)
+  const units = systemdUnits(layout.svcd.split(' '), layout.svc.split(' '), join(root, 'packages/cli/units'))
+  for (const [name, text] of Object.entries(units)) tree.add(`${layout.units}/${name}`, text)
   tree.add('share/doc/svc/LICENSE', readFileSync(join(root, 'LICENSE')))
   tree.add('share/doc/svc/LICENSE-NODE', runtime.licence)
   tree.add('share/doc/svc/README.md', readFileSync(join(root, 'README.md')))

@@ -22,6 +22,7 @@ export const JSON_PARSE: Readonly<Record<string, string>> = {
   'packages/classify/src/config.ts': 'after a scan that bounds its size and depth',
   'packages/classify/src/json-scan.ts': 'one string of a scanned document',
   'packages/catalog/src/digest-list.ts': 'one cell of a page, in a thread',
+  'packages/internal/bridge/src/kept-address.ts': 'the own file of the page that ran before',
   'packages/internal/bridge/src/answer.ts': 'a request of the page, bounded; a process of its own',
   'packages/internal/http/src/json.ts': 'an answer whose size is bounded; long ones in a thread',
   'packages/internal/state/src/model-parts.ts': 'in the thread for documents',

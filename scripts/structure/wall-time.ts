@@ -2,7 +2,7 @@
 export const SYSTEM_CLOCK: Readonly<Record<string, string>> = {
   'packages/internal/bridge/src/live-feed.ts': 'limits how long another process may say nothing',
   'packages/internal/server/src/blob-pump.ts': 'times a socket out, by a timer that each written chunk begins again',
-  'packages/daemon/src/metrics/event-loop.ts': 'measures the event loop of this process',
+  'packages/internal/metrics/src/event-loop.ts': 'measures the event loop of this process',
   'packages/internal/clock/src/clock.ts': 'is the clock',
   'packages/internal/concurrency/src/loop-budget.ts': 'measures the CPU time of a turn of the event loop',
   'packages/internal/files/src/quick-reads.ts': 'measures how long a disk takes',

@@ -1,6 +1,7 @@
 import { readFileSync, statSync } from 'node:fs'
 import { createConnection } from 'node:net'
-import { dirname, join, resolve } from 'node:path'
+import { resolve } from 'node:path'
+import { runtimeFilePath } from '@svc/client/protocol'
 
 /** A starting daemon rewrites its file twice a second: an older one is a leftover, even if its process id is in use again. */
 const STALE_MS = 10_000
@@ -38,7 +39,7 @@ interface StartState {
 /** What a daemon writes of itself beside its socket (spec add.30); undefined if it writes nothing, or is gone. */
 function runtimeFacts(socketPath: string, nowMs: number): StartState | undefined {
   try {
-    const path = join(dirname(socketPath), 'runtime.json')
+    const path = runtimeFilePath(socketPath)
     const facts = JSON.parse(readFileSync(path, 'utf8'))
     const { state, pid, socket } = facts
     if (socket !== resolve(socketPath) || !Number.isSafeInteger(pid) || pid <= 0) return undefined

@@ -1,4 +1,5 @@
 import { ClientError } from '@svc/client'
+import { ServiceError } from '@svc/internal-services'
 import type { Output } from '@svc/internal-terminal'
 import { RefError } from '@svc/ref'
 import { CliError } from './errors.ts'
@@ -26,6 +27,10 @@ export function reportOf(error: unknown): Report {
   if (error instanceof CliError) {
     const { exit, code, message, candidates } = error
     return { exit, code, message, candidates, hint: error.hint ?? HINTS[code] }
+  }
+  if (error instanceof ServiceError) {
+    const { code, message, details } = error
+    return { exit: code === 'E_USAGE' ? 'usage' : 'failed', code, message, candidates: [], hint: details.hint }
   }
   if (error instanceof ClientError) {
     const { code, message, candidates } = error

@@ -1,9 +1,9 @@
 import { type Client, createClient } from '@svc/client'
 import { isDefaultSocket } from '@svc/client/protocol'
 import { type Clock, systemClock } from '@svc/internal-clock'
+import { installedAgentSocket } from '@svc/internal-services'
 import { formatTable } from './format.ts'
 import { sayingWhatIsHere } from './models/unknown-here.ts'
-import { installedAgentSocket } from './service/agent.ts'
 import type { Terminal } from './terminal.ts'
 
 export interface CommonOptions {

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
-import { dirname, join } from 'node:path'
 import { createClient } from '@svc/client'
+import { runtimeFilePath } from '@svc/client/protocol'
 import type { Session } from './session.ts'
 
 /** Thrown by the parser at `--version`: the answer needs the daemon, and the parser is synchronous. */
@@ -14,7 +14,7 @@ const TIMEOUT_MS = 2000
 export async function runningVersion(socketPath: string, signal: AbortSignal): Promise<string | undefined> {
   // with a service manager listening on the socket, connecting would start the daemon. So check the file next to the
   // socket first.
-  if (!existsSync(join(dirname(socketPath), 'runtime.json'))) return undefined
+  if (!existsSync(runtimeFilePath(socketPath))) return undefined
   const client = createClient({ socketPath, signal, timeoutMs: TIMEOUT_MS })
   try {
     return (await client.status()).version

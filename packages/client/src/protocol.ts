@@ -25,6 +25,7 @@ export { type Snapshot, SnapshotSchema } from './protocol/snapshot.ts'
 export {
   defaultSocketPath,
   isDefaultSocket,
+  runtimeFilePath,
   type SocketEnv,
   type SocketFolderFacts,
   socketFolderProblem

@@ -1,6 +1,6 @@
 import { resolve } from 'node:path'
+import { installedAgentSocket } from '@svc/internal-services'
 import { CliError } from '../errors.ts'
-import { installedAgentSocket } from '../service/agent.ts'
 import { runDaemonCommand } from '../service/daemon-run.ts'
 import type { Session } from '../session.ts'
 import { runningVersion } from '../versions.ts'

@@ -1,7 +1,7 @@
+import { describeStep, type ManagerName, type ServiceManager, type ServiceStep, takeStep } from '@svc/internal-services'
 import { CliError } from '../errors.ts'
 import { daemonCommand } from '../service/daemon-command.ts'
 import { serviceManager } from '../service/installed-manager.ts'
-import { describeStep, type ManagerName, type ServiceManager, type ServiceStep, takeStep } from '../service/manager.ts'
 import type { Session } from '../session.ts'
 import { runningVersion } from '../versions.ts'
 

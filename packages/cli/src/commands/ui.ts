@@ -1,14 +1,15 @@
 import { once } from 'node:events'
 import { readFile } from 'node:fs/promises'
 import { userInfo } from 'node:os'
-import type { Bridge, PageFile } from '@svc/internal-bridge'
+import { join } from 'node:path'
+import { type Bridge, KeptAddress, type PageFile } from '@svc/internal-bridge'
 import { errnoOf } from '@svc/internal-errors'
 import { DIRECTORY, FILES } from '@svc/ui'
 import { usage } from '../errors.ts'
 import type { Session } from '../session.ts'
 import { isRemote, openInBrowser } from '../ui/desktop.ts'
-import { KeptAddress } from '../ui/kept-address.ts'
 import { startBridge } from '../ui/page-bridge.ts'
+import { stateFolder } from '../user-state.ts'
 
 export interface UiOptions {
   readonly open?: boolean
@@ -23,7 +24,8 @@ export interface UiOptions {
  */
 export async function ui(session: Session, options: UiOptions): Promise<void> {
   const { terminal, signal } = session
-  const keeper = KeptAddress.of(terminal.env)
+  const folder = stateFolder(terminal.env)
+  const keeper = folder === undefined ? undefined : new KeptAddress(join(folder, 'ui'))
   if (options.stay !== true && options.port === undefined) {
     const link = await keeper?.linkInto()
     if (link !== undefined) return openLink(session, link, options)

@@ -1,5 +1,5 @@
-import { spawnSync } from 'node:child_process'
-import { accessSync, constants, readFileSync, realpathSync, statfsSync, statSync } from 'node:fs'
+import { accessSync, constants, statfsSync, statSync } from 'node:fs'
+import { fileSystemType } from '@svc/internal-files'
 import { formatBytes } from '../format.ts'
 import { type Check, codeOf, type DoctorInput, type Found, say } from './finding.ts'
 
@@ -79,8 +79,7 @@ export const fileSystem: Check = (subject) => {
   const root = storeRoot(subject)
   if (root === undefined) return []
   try {
-    const path = realpathSync(root)
-    return [judgeFileSystem(mountedType(subject.platform === 'darwin' ? macMounts() : linuxMounts(), path))]
+    return [judgeFileSystem(fileSystemType(root, subject.platform))]
   } catch (error) {
     return [say.note(`the type of the file system cannot be determined (${codeOf(error)})`)]
   }
@@ -106,33 +105,4 @@ export function judgeFileSystem(type: string | undefined): Found {
   if (/^(vfat|exfat|ntfs3?|msdos)$/.test(type))
     return say.bad(`${type} has no permissions and no hard links`, 'use a Linux or macOS file system')
   return say.note(`${type}: svc does not know this type of file system`)
-}
-
-interface Mount {
-  readonly point: string
-  readonly type: string
-}
-
-/** Lines such as `/dev/sda1 /home/me/big\040disk ext4 rw 0 0` (proc_mounts(5)). */
-const linuxMounts = (): Mount[] =>
-  readFileSync('/proc/self/mounts', 'utf8')
-    .trimEnd()
-    .split('\n')
-    .map((line) => line.split(' '))
-    .map(([, point = '', type = '']) => ({
-      point: point.replace(/\\([0-7]{3})/g, (_, code) => String.fromCharCode(Number.parseInt(code, 8))),
-      type
-    }))
-
-const macMounts = (): Mount[] => parseMacMounts(spawnSync('/sbin/mount', { encoding: 'utf8' }).stdout ?? '')
-
-/** The output of macOS's mount(8): `/dev/disk3s1 on /System/Volumes/Data (apfs, local, journaled)`. */
-export const parseMacMounts = (text: string): Mount[] =>
-  [...text.matchAll(/^.+? on (.+) \(([^,)]+)[^)]*\)$/gm)].map(([, point = '', type = '']) => ({ point, type }))
-
-/** The type of the mount that `path` lies in; of several at one place the last. */
-export function mountedType(mounts: readonly Mount[], path: string): string | undefined {
-  const around = mounts.filter(({ point }) => `${path}/`.startsWith(point === '/' ? point : `${point}/`))
-  const deepest = Math.max(...around.map(({ point }) => point.length))
-  return around.findLast(({ point }) => point.length === deepest)?.type
 }

@@ -1,7 +1,7 @@
+import { MANAGERS } from '@svc/internal-services'
 import { Argument, type Command, Option } from 'commander'
 import { SHELLS } from '../completion/scripts.ts'
 import { usage } from '../errors.ts'
-import { MANAGERS } from '../service/manager.ts'
 import { type CommandTools, DAEMON } from './tools.ts'
 
 export function addMaintainCommands(tools: CommandTools): void {

@@ -4,15 +4,14 @@ import { closeSync, mkdtempSync, openSync, readFileSync, renameSync, rmSync, sta
 import { homedir, tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { makeFoldersSync } from '@svc/internal-files'
+import { installedAgentSocket, ServiceError, takeStep } from '@svc/internal-services'
 import { daemonState } from '../daemon-state.ts'
 import { CliError } from '../errors.ts'
 import type { Session } from '../session.ts'
 import type { Terminal } from '../terminal.ts'
 import { stateFolder } from '../user-state.ts'
-import { installedAgentSocket } from './agent.ts'
 import { daemonCommand } from './daemon-command.ts'
 import { installedManager } from './installed-manager.ts'
-import { takeStep } from './manager.ts'
 
 /** Longest wait until a daemon that was started answers. */
 const TIMEOUT_MS = 120_000
@@ -40,7 +39,7 @@ export async function startDaemon(session: Session, svcd?: string): Promise<stri
   try {
     for (const step of manager.start) takeStep(step, terminal.env as NodeJS.ProcessEnv)
   } catch (error) {
-    if (!(error instanceof CliError)) throw error
+    if (!(error instanceof ServiceError)) throw error
     // such as in a job of cron, which has no manager
     note(`the service cannot be started from here: ${error.message}`)
     return startInBackground(session, svcd)

@@ -1,12 +1,11 @@
 import { homedir } from 'node:os'
+import { join } from 'node:path'
+import { launchd, type ManagerName, type ServiceManager, systemd } from '@svc/internal-services'
 import { usage } from '../errors.ts'
 import type { Terminal } from '../terminal.ts'
-import { clientCommand } from './daemon-command.ts'
-import { launchd } from './launchd.ts'
-import type { ManagerName, ServiceManager } from './manager.ts'
-import { systemd } from './systemd.ts'
+import { clientCommand, packageFolder } from './daemon-command.ts'
 
-/** The service manager of this system, or the named one. `command` starts the daemon. @throws CliError */
+/** The service manager of this system, or the named one. `command` starts the daemon. @throws CliError, ServiceError */
 export function serviceManager(
   { env: given }: Pick<Terminal, 'env'>,
   command: readonly string[],
@@ -16,7 +15,9 @@ export function serviceManager(
   const home = env.HOME?.startsWith('/') === true ? env.HOME : homedir()
   const uid = process.getuid?.()
   if (uid === undefined) throw usage('this system has no user ids: services are for Linux and macOS')
-  return name === 'launchd' ? launchd(command, home, uid, env) : systemd(command, clientCommand(), home, env)
+  return name === 'launchd'
+    ? launchd(command, home, uid, env)
+    : systemd(command, clientCommand(), home, env, join(packageFolder(), 'units'))
 }
 
 /** The manager under which the daemon of this user is set up; undefined if it is not. */

@@ -11,7 +11,7 @@ import { judgeSkew } from '../../src/doctor/buckets.ts'
 import { judgeFileLimit, judgeNode, OLDEST_NODE } from '../../src/doctor/daemon.ts'
 import type { Finding } from '../../src/doctor/finding.ts'
 import { judgeClock } from '../../src/doctor/network.ts'
-import { judgeFileSystem, judgeSpace, mountedType, parseMacMounts } from '../../src/doctor/store.ts'
+import { judgeFileSystem, judgeSpace } from '../../src/doctor/store.ts'
 import { QUIET_SWARM, svc, testDaemon } from '../support.ts'
 
 interface Report {
@@ -168,21 +168,5 @@ describe('judgements', () => {
       'ok',
       'warn'
     ])
-  })
-
-  it('the mounts of a Mac', () => {
-    const text = [
-      '/dev/disk3s1s1 on / (apfs, sealed, local, read-only, journaled)',
-      '/dev/disk3s5 on /System/Volumes/Data (apfs, local, journaled, nobrowse)',
-      '/dev/disk5s1 on /Volumes/My Disk (1) (exfat, local, nodev)',
-      '//me@nas/models on /Volumes/models (smbfs, nodev, nosuid, mounted by me)'
-    ].join('\n')
-    const mounts = parseMacMounts(text)
-    expect(mountedType(mounts, '/Users/me/.local/share/svc')).toBe('apfs')
-    expect(mountedType(mounts, '/Volumes/models/svc')).toBe('smbfs')
-    expect(mountedType(mounts, '/Volumes/models-2/svc')).toBe('apfs')
-    expect(mountedType(mounts, '/Volumes/My Disk (1)/svc')).toBe('exfat')
-    expect(mountedType([...mounts, { point: '/', type: 'overlay' }], '/')).toBe('overlay')
-    expect(mountedType([], '/')).toBeUndefined()
   })
 })

@@ -16,11 +16,12 @@ import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { SVCD } from '@svc/testkit/programs'
 import { describe, expect, it, onTestFinished } from 'vitest'
+import { agentPlist, agentSocketPath, installedAgentSocket } from '../../../internal/services/src/agent.ts'
+import { systemdUnits } from '../../../internal/services/src/units.ts'
 import { run } from '../../src/run.ts'
-import { agentPlist, agentSocketPath, installedAgentSocket } from '../../src/service/agent.ts'
-import { systemdUnits } from '../../src/service/units.ts'
 import { Captured, type Ran, testDaemon } from '../support.ts'
 
+const TEMPLATES = resolve(import.meta.dirname, '../../units')
 const units = resolve(import.meta.dirname, '../../../../systemd/user')
 
 interface Home {
@@ -73,7 +74,9 @@ function home(manager: 'systemctl' | 'launchctl', socketPath?: string): Home {
 
 describe('the units', () => {
   it('are those of systemd/user, which start what PATH has, with the program that was found', () => {
-    for (const [name, text] of Object.entries(systemdUnits(['/usr/bin/env', 'svcd'], ['/usr/bin/env', 'svc'])))
+    for (const [name, text] of Object.entries(
+      systemdUnits(['/usr/bin/env', 'svcd'], ['/usr/bin/env', 'svc'], TEMPLATES)
+    ))
       expect(text).toBe(readFileSync(join(units, name), 'utf8'))
   })
 
@@ -84,7 +87,7 @@ describe('the units', () => {
     mkdirSync(join(program, '..'))
     writeFileSync(program, '#!/bin/sh\n')
     chmodSync(program, 0o755)
-    const texts = systemdUnits([program], [program])
+    const texts = systemdUnits([program], [program], TEMPLATES)
     for (const [name, text] of Object.entries(texts)) writeFileSync(join(folder, name), text)
     const { stdout, stderr } = spawnSync(
       'systemd-analyze',
@@ -92,7 +95,9 @@ describe('the units', () => {
       { encoding: 'utf8', env: { ...process.env, XDG_RUNTIME_DIR: folder } }
     )
     expect(stdout + stderr).toBe('')
-    expect(() => systemdUnits(['/a "b"/svcd'], ['/usr/bin/svc'])).toThrow(expect.objectContaining({ exit: 'usage' }))
+    expect(() => systemdUnits(['/a "b"/svcd'], ['/usr/bin/svc'], TEMPLATES)).toThrow(
+      expect.objectContaining({ code: 'E_USAGE' })
+    )
   })
 })
 

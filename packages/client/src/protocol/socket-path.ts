@@ -21,6 +21,10 @@ export function socketFolderProblem({ isFolder, uid, mode }: SocketFolderFacts, 
   return undefined
 }
 
+/** Where a daemon tells about itself (`runtime.json`, spec swarm.11): in the folder of its socket. */
+export const runtimeFilePath = (socketPath: string): string =>
+  `${socketPath.slice(0, socketPath.lastIndexOf('/') + 1)}runtime.json`
+
 /** Whether the path comes from {@link defaultSocketPath}'s own rule: then its folder has to be checked. */
 export const isDefaultSocket = (env: SocketEnv): boolean => env.SVC_SOCKET === undefined || env.SVC_SOCKET === ''
 

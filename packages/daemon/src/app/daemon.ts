@@ -1,10 +1,19 @@
 import type { Server } from 'node:http'
 import { resolve } from 'node:path'
 import type { FilePortModule } from '@svc/cas'
-import { defaultSocketPath, isDefaultSocket } from '@svc/client/protocol'
+import { defaultSocketPath, isDefaultSocket, runtimeFilePath, socketFolderProblem } from '@svc/client/protocol'
 import { type Clock, systemClock, timestampOf } from '@svc/internal-clock'
 import { formatAddress } from '@svc/internal-net'
-import type { GuardedListener, ServerOptions } from '@svc/internal-server'
+import {
+  checkSocket,
+  claimSocket,
+  type GuardedListener,
+  KeptSocket,
+  listenOnDescriptor,
+  type ServerOptions,
+  type SocketPlace,
+  type SocketRefusal
+} from '@svc/internal-server'
 import { type Log, requireStore, StoreWatch, storeProblem } from '@svc/library/parts'
 import { createApp } from '../api/app.ts'
 import { ownRoutes } from '../api/own-routes.ts'
@@ -14,8 +23,6 @@ import { type DaemonConfig, mergeConfig } from '../config/config.ts'
 import type { FileConfig } from '../config/keys.ts'
 import { DaemonError, StartError } from '../errors.ts'
 import { createLog } from '../log.ts'
-import { checkSocket, claimSocket, listenOnDescriptor, runtimePathFor, type SocketChoice } from '../socket/claim.ts'
-import { KeptSocket } from '../socket/keep.ts'
 import { closeAll, composeContext, composeServices, type DaemonContext, type Services } from './compose.ts'
 import { Figures } from './figures.ts'
 import { mirrorAddresses } from './mirrors.ts'
@@ -85,8 +92,8 @@ export async function startInspected(options: InspectedOptions): Promise<Inspect
   // a copy, since parts of it change later
   const config = { ...given, swarm: { ...given.swarm } }
   const clock = options.clock ?? systemClock
-  const choice = socketChoice(options)
-  if (options.socketDescriptor === undefined) await checkSocket(choice)
+  const place = socketPlace(options)
+  if (options.socketDescriptor === undefined) await checkSocket(place)
   const context = await composeContext(config, log, VERSION, clock, options)
   let services: Services | undefined
   let notice: StartNotice | undefined
@@ -97,8 +104,8 @@ export async function startInspected(options: InspectedOptions): Promise<Inspect
     const { root, id: storeId } = context.store
     const own = { pid: process.pid, version: VERSION, root, storeId, startedAt }
     if (options.socketDescriptor === undefined) {
-      const path = resolve(choice.path)
-      notice = tellStart(runtimePathFor(path), { ...own, socket: path }, context, () => services?.swarm?.verifying)
+      const path = resolve(place.path)
+      notice = tellStart(runtimeFilePath(path), { ...own, socket: path }, context, () => services?.swarm?.verifying)
     }
     services = await composeServices(context, options.networks ?? BUILTIN_NETWORKS)
     const life: Life = { phase: 'starting' }
@@ -134,14 +141,14 @@ export async function startInspected(options: InspectedOptions): Promise<Inspect
 
     const claimed =
       options.socketDescriptor === undefined
-        ? await claimSocket(server, choice)
-        : await listenOnDescriptor(server, options.socketDescriptor)
-    const kept = new KeptSocket(server, claimed, choice, {
+        ? await claimSocket(server, place)
+        : await listenOnDescriptor(server, options.socketDescriptor, refusal)
+    const kept = new KeptSocket(server, claimed, place, {
       clock,
       log,
       onRebound: () => void writeFacts()
     })
-    const runtimePath = runtimePathFor(claimed.path)
+    const runtimePath = runtimeFilePath(claimed.path)
     const facts = {
       ...own,
       socket: claimed.path,
@@ -236,9 +243,13 @@ function drain(server: Server, kept: KeptSocket, hurry: AbortSignal, clock: Cloc
   })
 }
 
-function socketChoice({ socketPath }: DaemonOptions): SocketChoice {
-  if (socketPath !== undefined) return { path: socketPath, explicit: true }
+const refusal: SocketRefusal = (message, options) => new StartError(message, options)
+
+function socketPlace({ socketPath }: DaemonOptions): SocketPlace {
+  const place = { setting: 'SVC_SOCKET', refusal }
+  if (socketPath !== undefined) return { ...place, path: socketPath }
   const uid = process.geteuid?.()
   if (uid === undefined) throw new StartError('this system has no user ids; set SVC_SOCKET')
-  return { path: defaultSocketPath(process.env, uid), explicit: !isDefaultSocket(process.env) }
+  const path = defaultSocketPath(process.env, uid)
+  return { ...place, path, ...(isDefaultSocket(process.env) && { folderProblem: socketFolderProblem }) }
 }

@@ -21,7 +21,7 @@ export class Figures {
   async #load() {
     const [{ Metrics }, { formatMetrics }] = await Promise.all([
       import('../metrics/metrics.ts'),
-      import('../metrics/exposition.ts')
+      import('@svc/internal-metrics')
     ])
     const metrics = new Metrics(this.#deps)
     if (this.#isClosed) metrics.close()

@@ -1,9 +1,10 @@
 import { systemClock as clock } from '@svc/internal-clock'
+import { activatedDescriptor } from '@svc/internal-server'
 import { Output } from '@svc/internal-terminal'
 import { loadConfig } from '../config/config.ts'
+import { StartError } from '../errors.ts'
 import type { Flags } from '../flags.ts'
 import { createLog, type ProcessLog } from '../log.ts'
-import { activatedDescriptor } from '../socket/claim.ts'
 import { type RunningDaemon, startDaemon } from './daemon.ts'
 
 /** Limit of a quick stop, whatever hangs. The data on disk is safe at any moment. */
@@ -13,7 +14,8 @@ const QUICK_STOP_MS = 1_000
 export async function serve(flags: Flags): Promise<void> {
   const log = createLog(flags.logLevel, flags.logFormat ?? (Output.stderr().isTerminal ? 'text' : 'json'))
   const config = await loadConfig(flags)
-  const descriptor = flags.socket === undefined ? activatedDescriptor(process.env) : undefined
+  const descriptor =
+    flags.socket === undefined ? activatedDescriptor(process.env, (message) => new StartError(message)) : undefined
   let started: Promise<RunningDaemon> | undefined
   let asked = 0
   const stop = (signal: string): void => {

@@ -1,8 +1,8 @@
 import { readFileSync, statSync } from 'node:fs'
+import { runtimeFilePath } from '@svc/client/protocol'
 import { type Clock, systemClock } from '@svc/internal-clock'
 import { METRICS_PATH, READY_PATH } from '../api/own-routes.ts'
 import { DaemonError } from '../errors.ts'
-import { runtimePathFor } from '../socket/claim.ts'
 import { askSocket } from './ask-socket.ts'
 
 export type Question = 'metrics' | 'health' | 'ready'
@@ -31,7 +31,7 @@ export async function askCommand(question: Question, socketPath: string, clock =
 
 function isStarting(socketPath: string, clock: Clock): boolean {
   try {
-    const path = runtimePathFor(socketPath)
+    const path = runtimeFilePath(socketPath)
     const { state, pid } = JSON.parse(readFileSync(path, 'utf8')) as { state?: unknown; pid?: unknown }
     if (state !== 'starting' || !Number.isSafeInteger(pid) || clock.now() - statSync(path).mtimeMs > STALE_MS)
       return false

@@ -1,8 +1,6 @@
-import { readdir } from 'node:fs/promises'
 import { type Job, JobKindSchema, type Status } from '@svc/client/protocol'
+import { counter, EventLoop, gauge, type Metric, processMetrics, type Sample } from '@svc/internal-metrics'
 import type { Listeners } from '@svc/internal-server'
-import { EventLoop } from './event-loop.ts'
-import type { Metric, Sample } from './exposition.ts'
 
 /** The waiting clients of the mirrors, and the bytes fetched for them. */
 interface DemandGauges {
@@ -58,7 +56,8 @@ export class Metrics {
       ...this.#listenerMetrics(),
       ...this.#mirrorMetrics(),
       ...this.#loop.metrics(),
-      ...(await processMetrics(status))
+      gauge('svc_build_info', 'Always 1; the version is a label.', [{ labels: { version: status.version }, value: 1 }]),
+      ...(await processMetrics(status.startedAt))
     ]
   }
 
@@ -180,36 +179,6 @@ function swarmMetrics({ swarm, catalog }: Status): Metric[] {
     )
   ]
 }
-
-async function processMetrics({ version, startedAt }: Status): Promise<Metric[]> {
-  const { user, system } = process.cpuUsage()
-  const { rss, heapUsed, arrayBuffers } = process.memoryUsage()
-  const descriptors = await readdir('/proc/self/fd').catch(() => undefined)
-  return [
-    gauge('svc_build_info', 'Always 1; the version is a label.', [{ labels: { version }, value: 1 }]),
-    gauge('svc_heap_bytes', 'Heap in use by the main thread.', heapUsed),
-    gauge('svc_buffer_bytes', 'Buffers outside the heap.', arrayBuffers),
-    counter('process_cpu_seconds_total', 'CPU time of all threads.', (user + system) / 1e6),
-    gauge('process_resident_memory_bytes', 'Resident memory.', rss),
-    gauge('process_open_fds', 'Open file descriptors, if /proc is available.', descriptors?.length ?? []),
-    gauge('process_start_time_seconds', 'When the daemon started, since the epoch.', Date.parse(startedAt) / 1e3)
-  ]
-}
-
-const samplesOf = (value: number | readonly Sample[]): readonly Sample[] =>
-  typeof value === 'number' ? [{ value }] : value
-const gauge = (name: string, help: string, value: number | readonly Sample[]): Metric => ({
-  name,
-  type: 'gauge',
-  help,
-  samples: samplesOf(value)
-})
-const counter = (name: string, help: string, value: number | readonly Sample[]): Metric => ({
-  name,
-  type: 'counter',
-  help,
-  samples: samplesOf(value)
-})
 
 const demandMetrics = (figures: DemandGauges): Metric[] => [
   gauge('svc_mirror_imports', 'Running jobs that clients of the mirrors started.', figures.jobs),

@@ -11,6 +11,7 @@ export { DurableFolders, makeFolders, makeFoldersSync, syncFolder, syncFolderSyn
 export { type CopyInput, type CopyOptions, copyVerified, readChunks, readFully, writeAt } from './handle.ts'
 export { isLinkRefused } from './link-refused.ts'
 export { listFolder, listFolderIfPresent } from './listing.ts'
+export { fileSystemType } from './mounts.ts'
 export {
   holdOffOnNetworkFileSystem,
   isOnFileSystem,

@@ -6,6 +6,15 @@ export { endConnectionWith } from './connection.ts'
 export { EXPOSITION_TYPE, envelope, JSON_TYPE, sendJson } from './envelope.ts'
 export { GuardedListener, HARDENING, type ListenerOptions, refuse, sendBytes } from './guarded-listener.ts'
 export { HostShares } from './host-shares.ts'
+export { KeptSocket } from './kept-socket.ts'
+export {
+  activatedDescriptor,
+  checkSocket,
+  claimSocket,
+  listenOnDescriptor,
+  type SocketPlace,
+  type SocketRefusal
+} from './private-socket.ts'
 export { blobAnswer } from './range.ts'
 export { RouteTable } from './route-table.ts'
 export { SecretFile } from './secret-file.ts'

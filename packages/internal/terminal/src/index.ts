@@ -1,2 +1,3 @@
+export { logLine } from './log-line.ts'
 export { Output } from './output.ts'
 export { escaped, printable } from './printable.ts'

@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { CliError } from '../errors.ts'
+import { ServiceError } from './errors.ts'
 import { contentOf, runProgram, type ServiceManager } from './manager.ts'
 import { DAEMON_UNITS, PAGE_UNITS, systemdUnits, TIMER_UNITS } from './units.ts'
 
@@ -7,24 +7,25 @@ const ALL_UNITS = [...DAEMON_UNITS, ...TIMER_UNITS, ...PAGE_UNITS] as const
 
 /**
  * The user's systemd. The socket unit listens at the default path, so clients need no setting. The timer that looks for
- * newer commits, and the page, are installed, but off.
+ * newer commits, and the page, are installed, but off. `templates` is the folder of the units, to which the commands are added.
  */
 export function systemd(
   svcd: readonly string[],
   svc: readonly string[],
   home: string,
-  env: NodeJS.ProcessEnv
+  env: NodeJS.ProcessEnv,
+  templates: string
 ): ServiceManager {
   const config = env.XDG_CONFIG_HOME?.startsWith('/') === true ? env.XDG_CONFIG_HOME : join(home, '.config')
   const folder = join(config, 'systemd/user')
-  const texts = systemdUnits(svcd, svc)
+  const texts = systemdUnits(svcd, svc, templates)
   const ctl = (...words: string[]): string[] => ['systemctl', '--user', ...words]
   return {
     name: 'systemd',
     check() {
       const { code, stderr } = runProgram(ctl('show-environment'), env)
       if (code === 0) return
-      throw new CliError('failed', `systemd does not answer for this user: ${stderr.trim().split('\n')[0]}`, {
+      throw new ServiceError('E_FAILED', `systemd does not answer for this user: ${stderr.trim().split('\n')[0]}`, {
         hint: 'without a service manager start the daemon yourself: svcd'
       })
     },

@@ -1,7 +1,7 @@
 import { dirname } from 'node:path'
 import { makeFoldersSync } from '@svc/internal-files'
-import { CliError, usage } from '../errors.ts'
 import { AGENT_LABEL, agentLogPath, agentPath, agentPlist, agentSocketPath, MAX_MAC_SOCKET_BYTES } from './agent.ts'
+import { ServiceError } from './errors.ts'
 import { contentOf, runProgram, type ServiceManager } from './manager.ts'
 
 /** A launchd agent of the user. `svc` finds its socket by itself; other clients need `SVC_SOCKET`. */
@@ -10,13 +10,13 @@ export function launchd(command: readonly string[], home: string, uid: number, e
   const target = `${domain}/${AGENT_LABEL}`
   const socket = agentSocketPath(home)
   if (Buffer.byteLength(socket) > MAX_MAC_SOCKET_BYTES)
-    throw usage(`the socket's path is longer than ${MAX_MAC_SOCKET_BYTES} bytes: ${socket}`)
+    throw new ServiceError('E_USAGE', `the socket's path is longer than ${MAX_MAC_SOCKET_BYTES} bytes: ${socket}`)
   return {
     name: 'launchd',
     check() {
       const { code, stderr } = runProgram(['launchctl', 'print', domain], env)
       if (code !== 0)
-        throw new CliError('failed', `launchd does not answer for this user: ${stderr.trim().split('\n')[0]}`)
+        throw new ServiceError('E_FAILED', `launchd does not answer for this user: ${stderr.trim().split('\n')[0]}`)
       makeFoldersSync(dirname(agentLogPath(home)))
     },
     install: [

@@ -16,6 +16,18 @@ export interface Sample {
   readonly suffix?: '_sum' | '_count'
 }
 
+export const gauge = (name: string, help: string, value: number | readonly Sample[]): Metric =>
+  metricOf('gauge', name, help, value)
+export const counter = (name: string, help: string, value: number | readonly Sample[]): Metric =>
+  metricOf('counter', name, help, value)
+
+const metricOf = (type: Metric['type'], name: string, help: string, value: number | readonly Sample[]): Metric => ({
+  name,
+  type,
+  help,
+  samples: typeof value === 'number' ? [{ value }] : value
+})
+
 /** Formats metrics as text. Metrics without samples are omitted. */
 export function formatMetrics(metrics: readonly Metric[]): string {
   const lines: string[] = []

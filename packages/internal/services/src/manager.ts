@@ -3,7 +3,7 @@ import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { errnoOf, ifAbsent } from '@svc/internal-errors'
 import { makeFoldersSync } from '@svc/internal-files'
-import { CliError } from '../errors.ts'
+import { ServiceError } from './errors.ts'
 
 export const MANAGERS = ['systemd', 'launchd'] as const
 export type ManagerName = (typeof MANAGERS)[number]
@@ -28,7 +28,7 @@ export type ServiceStep =
 
 export interface ServiceManager {
   readonly name: ManagerName
-  /** Checks that the manager is available to this user. @throws CliError with an alternative */
+  /** Checks that the manager is available to this user. @throws ServiceError */
   check(): void
   readonly install: readonly ServiceStep[]
   readonly remove: readonly ServiceStep[]
@@ -53,7 +53,7 @@ export function runProgram([program, ...args]: readonly string[], env: NodeJS.Pr
   return { code: status ?? 1, stdout: stdout ?? '', stderr: (stderr || error?.message) ?? '' }
 }
 
-/** Returns `wrote …`, `removed …` or `ran …`. A file with the same content is left alone. @throws CliError */
+/** Returns `wrote …`, `removed …` or `ran …`. A file with the same content is left alone. @throws ServiceError */
 export function takeStep(step: ServiceStep, env: NodeJS.ProcessEnv): string {
   if ('write' in step) {
     if (contentOf(step.write) === step.content) return `unchanged ${step.write}`
@@ -73,7 +73,7 @@ export function takeStep(step: ServiceStep, env: NodeJS.ProcessEnv): string {
   const line = step.run.join(' ')
   if (code === 0) return `ran ${line}`
   if (step.mayFail === true) return `ran ${line} (it said ${code}: ${step.otherwise ?? 'nothing to do'})`
-  throw new CliError('failed', `${line} failed: ${stderr.trim().split('\n')[0] || `exit code ${code}`}`)
+  throw new ServiceError('E_FAILED', `${line} failed: ${stderr.trim().split('\n')[0] || `exit code ${code}`}`)
 }
 
 /** Describes what {@link takeStep} would do. */

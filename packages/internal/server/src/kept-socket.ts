@@ -1,7 +1,7 @@
 import type { Server as HttpServer } from 'node:http'
 import { createServer, type Server } from 'node:net'
 import type { Clock, Timer } from '@svc/internal-clock'
-import { type ClaimedSocket, claimSocket, type SocketChoice } from './claim.ts'
+import { type ClaimedSocket, claimSocket, type SocketPlace } from './private-socket.ts'
 
 const SOCKET_CHECK_MS = 30_000
 
@@ -20,7 +20,7 @@ export interface KeepOptions {
 export class KeptSocket {
   readonly path: string
   readonly #server: HttpServer
-  readonly #choice: SocketChoice
+  readonly #place: SocketPlace
   readonly #options: KeepOptions
   readonly #timer: Timer
   readonly #acceptors: Server[] = []
@@ -30,11 +30,11 @@ export class KeptSocket {
   #released = false
   #closed: Promise<unknown> = Promise.resolve()
 
-  constructor(server: HttpServer, claimed: ClaimedSocket, choice: SocketChoice, options: KeepOptions) {
+  constructor(server: HttpServer, claimed: ClaimedSocket, place: SocketPlace, options: KeepOptions) {
     this.path = claimed.path
     this.#server = server
     this.#claimed = claimed
-    this.#choice = choice
+    this.#place = place
     this.#options = options
     this.#timer = options.clock.every(SOCKET_CHECK_MS, () => this.#start())
   }
@@ -70,13 +70,13 @@ export class KeptSocket {
       this.#complained = true
       log.error(
         { path: this.path },
-        'something else is at the path of the socket; it is left alone, and no client can reach this daemon'
+        'something else is at the path of the socket; it is left alone, and no client can reach this program'
       )
     }
     if (presence !== 'gone' || this.#released) return
     const acceptor = createServer({ allowHalfOpen: true }, (socket) => void this.#server.emit('connection', socket))
     acceptor.maxConnections = this.#server.maxConnections
-    this.#claimed = await claimSocket(acceptor, this.#choice)
+    this.#claimed = await claimSocket(acceptor, this.#place)
     this.#acceptors.push(acceptor)
     this.#complained = false
     log.warn({ path: this.path }, "the socket's file was missing; the socket is bound again")

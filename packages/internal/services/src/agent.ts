@@ -1,6 +1,5 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import type { SocketEnv } from '@svc/client'
 
 export const AGENT_LABEL = 'io.svc.svcd'
 
@@ -14,7 +13,10 @@ export const agentSocketPath = (home: string): string => join(home, 'Library/App
  * The agent's socket on a Mac with the agent installed, unless a setting names another one: `svc` tries it before the
  * default of all clients (spec http.3).
  */
-export function installedAgentSocket(env: SocketEnv, platform: NodeJS.Platform = process.platform): string | undefined {
+export function installedAgentSocket(
+  env: Readonly<Record<string, string | undefined>>,
+  platform: NodeJS.Platform = process.platform
+): string | undefined {
   const { SVC_SOCKET: named, HOME: home } = env
   if (platform !== 'darwin' || (named !== undefined && named !== '') || home?.startsWith('/') !== true) return undefined
   return existsSync(agentPath(home)) ? agentSocketPath(home) : undefined

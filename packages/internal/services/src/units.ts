@@ -1,7 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { usage } from '../errors.ts'
-import { packageFolder } from './daemon-command.ts'
+import { ServiceError } from './errors.ts'
 
 /** The units of the daemon, those that ask the hub for newer commits, and that of the page. */
 export const DAEMON_UNITS = ['svcd.socket', 'svcd.service'] as const
@@ -9,8 +8,14 @@ export const TIMER_UNITS = ['svc-outdated.timer', 'svc-outdated.service'] as con
 export const PAGE_UNITS = ['svc-ui.service'] as const
 type Unit = (typeof DAEMON_UNITS | typeof TIMER_UNITS | typeof PAGE_UNITS)[number]
 
-/** The units of this package. Both commands begin with an absolute path. @throws CliError */
-export function systemdUnits(svcd: readonly string[], svc: readonly string[]): Readonly<Record<Unit, string>> {
+/** The units of a folder. Both commands begin with an absolute path. @throws ServiceError */
+export function systemdUnits(
+  svcd: readonly string[],
+  svc: readonly string[],
+  folder: string
+): Readonly<Record<Unit, string>> {
+  const unit = (name: Unit, command?: readonly string[]): string =>
+    withCommand(readFileSync(join(folder, name), 'utf8'), command)
   return {
     'svcd.service': unit('svcd.service', svcd),
     'svcd.socket': unit('svcd.socket'),
@@ -20,8 +25,7 @@ export function systemdUnits(svcd: readonly string[], svc: readonly string[]): R
   }
 }
 
-function unit(name: Unit, [program = '', ...args]: readonly string[] = []): string {
-  const text = readFileSync(join(packageFolder(), 'units', name), 'utf8')
+function withCommand(text: string, [program = '', ...args]: readonly string[] = []): string {
   const words = [programWord(program), ...args.map((arg) => quoted(arg.replaceAll('$', '$$$$')))]
   // a function, because '$' has a meaning in a replacement string.
   return text.replace(/^ExecStart=.*/m, () => `ExecStart=${words.join(' ')}`)
@@ -30,7 +34,10 @@ function unit(name: Unit, [program = '', ...args]: readonly string[] = []): stri
 /** The first word of `ExecStart=`: variables are not expanded, and quotes and backslashes cannot be escaped. */
 function programWord(path: string): string {
   if (/["'\\]/.test(path))
-    throw usage(`systemd cannot start a program whose path contains a quote or a backslash: ${path}`)
+    throw new ServiceError(
+      'E_USAGE',
+      `systemd cannot start a program whose path contains a quote or a backslash: ${path}`
+    )
   return quoted(path)
 }
 

@@ -1,9 +1,7 @@
 import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { connect } from 'node:net'
 import { join } from 'node:path'
-import { type AccessKeeper, hashed, type KeptAccess, secret } from '@svc/internal-bridge'
-import type { Terminal } from '../terminal.ts'
-import { stateFolder } from '../user-state.ts'
+import { type AccessKeeper, hashed, type KeptAccess, secret } from './access.ts'
 
 /** How long a page that runs may take until it accepts a connection. */
 const LATE_MS = 1_000
@@ -13,20 +11,14 @@ interface RunningPage extends KeptAccess {
   readonly pid: number
 }
 
-/** The address of `svc ui --stay`, in files that only this user reads: who was let in, and a token that lets one more in. */
+/** The address of a page that stays, in files that only this user reads: who was let in, and a token that lets one more in. */
 export class KeptAddress implements AccessKeeper {
   readonly kept: RunningPage | undefined
   readonly #folder: string
 
-  private constructor(folder: string) {
+  constructor(folder: string) {
     this.#folder = folder
     this.kept = read(join(folder, 'page.json'))
-  }
-
-  /** Undefined without a home. */
-  static of(env: Terminal['env']): KeptAddress | undefined {
-    const folder = stateFolder(env)
-    return folder === undefined ? undefined : new KeptAddress(join(folder, 'ui'))
   }
 
   keep(access: KeptAccess): void {

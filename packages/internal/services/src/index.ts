@@ -1,0 +1,5 @@
+export { installedAgentSocket } from './agent.ts'
+export { ServiceError } from './errors.ts'
+export { launchd } from './launchd.ts'
+export { describeStep, MANAGERS, type ManagerName, type ServiceManager, type ServiceStep, takeStep } from './manager.ts'
+export { systemd } from './systemd.ts'
