@@ -2,7 +2,8 @@
  * What the public packages export: `node scripts/api.ts update | check | undocumented`, after the build.
  *
  * `update` writes `packages/*\/api.md`, `check` fails where one of them is stale, so that a change of the public interface is
- * seen in review. `undocumented` lists exports without a docstring and fails when there are any.
+ * seen in review, and where one names `any`, or a type of another package that it does not export. `undocumented` lists exports
+ * without a docstring and fails when there are any.
  */
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -62,7 +63,24 @@ function check(): number {
   })
   for (const { room } of stale)
     console.error(`packages/${room}/api.md is stale: run pnpm api:update, and look at the change`)
-  return stale.length
+  return stale.length + unnamed()
+}
+
+/** Counts `any`, and types of other packages that users would have to look for elsewhere: an entry exports what it names. */
+function unnamed(): number {
+  const missing = packages.flatMap(({ entries }) =>
+    entries.flatMap(({ specifier, types }) => {
+      const all = declarations.of(types)
+      const names = new Set(all.map(({ name }) => name))
+      return all.flatMap(({ name, foreign }) =>
+        foreign
+          .filter((each) => !names.has(each))
+          .map((each) => `${specifier}: ${name} names ${each}, which it does not export`)
+      )
+    })
+  )
+  for (const line of missing) console.error(line)
+  return missing.length
 }
 
 function undocumented(): number {

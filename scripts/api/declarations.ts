@@ -11,6 +11,8 @@ export interface Exported {
   readonly text: string
   /** True where a docstring stands before one of the declarations, or where another package of ours declares it. */
   readonly isDocumented: boolean
+  /** What it names of other packages of ours; `any` is of none. */
+  readonly foreign: readonly string[]
 }
 
 interface Declared {
@@ -127,15 +129,36 @@ function localsOf(file: ts.SourceFile): Map<string, { nodes: ts.Statement[]; isE
 function describe(name: string, found: Found): Omit<Exported, 'name'> {
   if ('from' in found) {
     const names = found.as === name ? name : `${found.as} as ${name}`
-    return { text: `export { ${names} } from '${found.from}'`, isDocumented: true }
+    return { text: `export { ${names} } from '${found.from}'`, isDocumented: true, foreign: [] }
   }
   const { nodes, file } = found
   return {
     text: nodes
       .map((node) => printer.printNode(ts.EmitHint.Unspecified, publicPart(node as ts.Statement), file))
       .join('\n'),
-    isDocumented: nodes.some((node) => ts.getJSDocCommentsAndTags(node).length > 0 || isStatic(node, file))
+    isDocumented: nodes.some((node) => ts.getJSDocCommentsAndTags(node).length > 0 || isStatic(node, file)),
+    foreign: [...new Set(nodes.flatMap((node) => foreignIn(publicPart(node as ts.Statement), importedOf(file))))]
   }
+}
+
+/** The names that a file imports of other packages of ours. */
+const importedOf = (file: ts.SourceFile): ReadonlySet<string> =>
+  new Set(
+    file.statements.filter(ts.isImportDeclaration).flatMap(({ importClause, moduleSpecifier }) => {
+      const bindings = importClause?.namedBindings
+      const isOurs = ts.isStringLiteral(moduleSpecifier) && moduleSpecifier.text.startsWith('@svc/')
+      return isOurs && bindings !== undefined && ts.isNamedImports(bindings)
+        ? bindings.elements.map(({ name }) => name.text)
+        : []
+    })
+  )
+
+function foreignIn(node: ts.Node, imported: ReadonlySet<string>): string[] {
+  if (node.kind === ts.SyntaxKind.AnyKeyword) return ['any']
+  if (ts.isIdentifier(node)) return imported.has(node.text) ? [node.text] : []
+  const found: string[] = []
+  ts.forEachChild(node, (child) => void found.push(...foreignIn(child, imported)))
+  return found
 }
 
 /** The type of a schema's values, which the schema's own docstring tells of. */

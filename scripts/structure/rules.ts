@@ -9,6 +9,7 @@ import { SYSTEM_CLOCK, WALL_TIME } from './wall-time.ts'
 export type RuleName =
   | 'pure'
   | 'function-size'
+  | 'package-size'
   | 'file-name'
   | 'index-only-exports'
   | 'digest-cast'
@@ -54,6 +55,9 @@ const PRIVATE_KEYWORD = /^\s*private (?!constructor\b).*$/gm
 const ARROW_WITH_BODY =
   /^(?:export )?const \w+ = (?:async )?(?:<[^\n]*>)?(?:\((?:[^()\n]|\([^()\n]*\))*\)|\(\n(?: .*\n)+\))(?:: [^\n]+)? => \{$/gm
 const VAGUE_NAME = /(?:^|\/)(?:utils?|helpers?|common|misc)\.ts$/
+/** Lines of the sources of a package; what composes and what calls is smaller than what they are made of. */
+const MAX_PACKAGE_LINES: Readonly<Record<string, number>> = { daemon: 6_000 }
+const MAX_LINES_OF_OTHERS = 11_000
 /** Notes to oneself, and somebody's home folder: examples say /home/me. No pattern matches itself. */
 const FORBIDDEN = /\b(?:TO(?:DO)|FIX(?:ME)|XX(?:X))\b|\/(?:home|Users)\/(?!me\b)[a-z]|\/root[/]/
 
@@ -103,6 +107,7 @@ export function checkTree(tree: readonly TextFile[]): Violation[] {
       .filter(({ path }) => /^(?:packages|bench|scripts|test|vectors)\/.*\.(?:tsx?|cjs)$/.test(path))
       .flatMap((file) => [...checkPurity(file), ...checkFile(file), ...checkListed(file, firstTier)]),
     ...checkTypeNames(tree),
+    ...checkPackageSizes(tree),
     ...checkExceptions(tree),
     ...checkFunctions(tree).map((fault) => ({ rule: 'function-size', ...fault }) as const),
     ...tree.flatMap(checkWords),
@@ -218,6 +223,20 @@ function checkListed({ path, text }: TextFile, firstTier: ReadonlySet<string>): 
       return { rule, path, line, message }
     })
   )
+}
+
+/** A package that grows beyond what one reads is several. */
+function checkPackageSizes(tree: readonly TextFile[]): Violation[] {
+  const lines = new Map<string, number>()
+  for (const { path, text } of tree) {
+    const name = /^packages\/((?:internal\/)?[^/]+)\/src\/.*\.tsx?$/.exec(path)?.[1]
+    if (name !== undefined) lines.set(name, (lines.get(name) ?? 0) + text.split('\n').length - 1)
+  }
+  return [...lines].flatMap(([name, count]): Violation[] => {
+    const most = MAX_PACKAGE_LINES[name] ?? MAX_LINES_OF_OTHERS
+    const message = `its sources have ${count} lines, at most ${most}: move what is of another kind to its home`
+    return count <= most ? [] : [{ rule: 'package-size', path: `packages/${name}/src`, line: 1, message }]
+  })
 }
 
 /** Two things of one name are read as one. */

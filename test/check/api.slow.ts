@@ -62,3 +62,23 @@ test('each public export needs a docstring, whatever its file', async () => {
   expect(missing.code).toBe(1)
   expect(missing.output.match(/^packages\/.*$/gm)).toEqual(['packages/a: B'])
 })
+
+test('an entry exports what it names of other packages, and names nothing that is anything', async () => {
+  const names = (declared: string): Files => ({
+    ...sound,
+    'packages/a/dist/b.d.ts': `import type { C } from '@svc/c';\n/** A b. */\nexport interface B {\n    readonly c: ${declared};\n}\n`
+  })
+  const exported = {
+    'packages/a/dist/index.d.ts': `${sound['packages/a/dist/index.d.ts']}export type { C } from '@svc/c';\n`
+  }
+  for (const [files, missing] of [
+    [names('C'), ['@svc/a: B names C, which it does not export']],
+    [names('any'), ['@svc/a: B names any, which it does not export']],
+    [{ ...names('C'), ...exported }, []]
+  ] as const) {
+    using house = buildHouse(files)
+    await api(house.root, 'update')
+    const { code, output } = await api(house.root, 'check')
+    expect([code, output.trim().split('\n').filter(Boolean)]).toEqual([missing.length > 0 ? 1 : 0, missing])
+  }
+})

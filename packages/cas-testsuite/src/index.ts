@@ -1,3 +1,5 @@
+export type { BlobStore, HashAttachment } from '@svc/cas'
+export type { Sha256Digest } from '@svc/ref'
 export { describeBlobStore } from './blob-store.ts'
 export {
   blockAttachment,

@@ -1,4 +1,5 @@
 export type { FilePortModule } from '@svc/internal-files'
+export type { Sha256Digest } from '@svc/ref'
 export { type DiskStoreOptions, lookAtRoot, openDiskStore, type RootOptions } from './disk-store.ts'
 export { CasError, type CasErrorCode, type CasErrorDetails } from './errors.ts'
 export type { RootState } from './identity.ts'

@@ -1,3 +1,4 @@
+export type { Sha256Digest } from '@svc/ref'
 export { quantOfConfig, readConfig } from './config.ts'
 export { ClassifyError, type ClassifyErrorCode, type ClassifyErrorDetails } from './errors.ts'
 export { type FileFormat, formatsIn } from './file-formats.ts'

@@ -1,3 +1,4 @@
+export type { ErrorCode } from '@svc/client/protocol'
 export {
   type Advice,
   type AdvicePlain,
@@ -6,6 +7,7 @@ export {
   type LibraryErrorDetails,
   type Log
 } from '@svc/library'
+export type { StandingFolder } from '@svc/library/parts'
 export { type DaemonOptions, type RunningDaemon, startDaemon } from './app/daemon.ts'
 export { type DaemonConfig, loadConfig, mergeConfig } from './config/config.ts'
 export type { FileConfig } from './config/keys.ts'

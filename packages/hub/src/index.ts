@@ -1,5 +1,6 @@
 export type { ByteRanges } from '@svc/internal-byte-ranges'
 export type { RangeSink, RetryWait } from '@svc/internal-http'
+export type { Sha256Digest } from '@svc/ref'
 export {
   HUB_DOCUMENT_ERRORS,
   HUB_DOCUMENTS,

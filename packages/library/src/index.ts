@@ -30,6 +30,7 @@ export {
   type LibraryErrorDetails,
   type Log
 } from '@svc/internal-state'
+export type { RefErrorCode } from '@svc/ref'
 export { localFiles } from './embedded/local-files.ts'
 export { type LibraryOptions, openLibrary } from './embedded/open-library.ts'
 export { type ConnectOptions, openOrConnect } from './embedded/open-or-connect.ts'

@@ -1,3 +1,5 @@
+export type { PieceLayers, TorrentFile, TorrentInfo } from '@svc/metainfo'
+export type { Sha256Digest } from '@svc/ref'
 export { canonicalBytes, MAX_DOCUMENT_BYTES, parseCanonical, sealDocument } from './canonical.ts'
 export { ClaimedNames, defectOfFileName } from './claimed-names.ts'
 export {

@@ -1,3 +1,4 @@
+export type { Sha256Digest } from '@svc/ref'
 export { bytesOf, writeArchive } from './archive.ts'
 export type { BlobContent, ContentSegment, CopyOptions } from './content.ts'
 export { type Credentials, type CredentialsOptions, findCredentials } from './credentials.ts'

@@ -1,4 +1,6 @@
 export type { CopyOptions } from '@svc/internal-files'
+export type { Companions } from '@svc/manifest'
+export type { Sha256Digest } from '@svc/ref'
 export type { StoreSnapshot } from './backup/format.ts'
 export { type Backup, openBackup } from './backup/read.ts'
 export { type BackedUp, type BackupOptions, type BackupProgress, backUp } from './backup/write.ts'

@@ -1,3 +1,4 @@
+export type { ImportedModels, OwnedModels, WorkOptions } from '@svc/library'
 export type { Shared, SharedNote } from './share.ts'
 export { shareModels } from './share-models.ts'
 export type { Listening, ModelSharing, SharedModel, SharingOptions, SharingStatus } from './sharing.ts'

@@ -1,4 +1,5 @@
 export type { ByteRanges } from '@svc/internal-byte-ranges'
+export type { LayoutFile, PieceLayers, TorrentInfo, TorrentLayout } from '@svc/metainfo'
 export type { WebseedHeaders } from './download/webseed.ts'
 export { SwarmError, type SwarmErrorCode } from './errors.ts'
 export type { TorrentWarning } from './events.ts'

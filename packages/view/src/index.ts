@@ -1,4 +1,6 @@
+export type { CompanionFile, FolderFile, FolderSource, Manifest } from '@svc/manifest'
 export { MARKER } from '@svc/manifest'
+export type { Sha256Digest } from '@svc/ref'
 export { findCaches, readCache, TOOLS, toolFolder } from './adopt/find-caches.ts'
 export type {
   CacheRoot,
