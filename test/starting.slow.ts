@@ -145,17 +145,121 @@ test('a daemon that cannot start says why, without its log', { timeout: 120_000 
   expect(await svc(['ls'])).toMatchObject({ code: 0 })
 })
 
-test('with --in-process the daemon ends with the command', { timeout: 120_000 }, async () => {
-  const { home, svc } = newcomer()
-  makeModelFolder(join(home, 'tiny'), { ggufs: { q8_0: 'Q8_0' } })
-  const imported = await svc(['--in-process', 'import', 'local', 'tiny', '--as', 'me/tiny', '--quiet'])
+/** The processes of somebody's home. */
+const processesOf = (home: string): string[] =>
+  readdirSync('/proc').filter((pid) => {
+    try {
+      return /^\d+$/.test(pid) && readFileSync(`/proc/${pid}/environ`, 'utf8').includes(`HOME=${home}\0`)
+    } catch {
+      return false
+    }
+  })
+
+/** Names and bytes of all blobs and records, but for the time of the import, and the checksum of that. */
+function storeOf(home: string): Map<string, string> {
+  const root = join(home, '.local/share/svc')
+  const files = ['blobs', 'state/repos', 'state/artifacts'].flatMap((folder) =>
+    readdirSync(join(root, folder), { recursive: true, withFileTypes: true })
+      .filter((entry) => entry.isFile())
+      .map((entry) => join(entry.parentPath, entry.name))
+  )
+  const bytes = (path: string): string =>
+    readFileSync(path, 'latin1').replace(/\d{4}-\d\d-\d\dT[\d:.]+Z|crc32:\w+/g, 'then')
+  return new Map(files.sort().map((path) => [path.slice(root.length), bytes(path)]))
+}
+
+test('with --in-process the command is the daemon, and leaves the store that a daemon leaves', {
+  timeout: 120_000
+}, async () => {
+  const [{ home, svc }, other] = [newcomer(), newcomer()]
+  const importing = ['import', 'local', 'tiny', '--as', 'me/tiny', '--quiet']
+  for (const folder of [home, other.home]) makeModelFolder(join(folder, 'tiny'), { ggufs: { q8_0: 'Q8_0' } })
+  mkdirSync(join(home, 'tmp'))
+  const inProcess = (args: readonly string[]) => svc(['--in-process', ...args], { TMPDIR: join(home, 'tmp') })
+  const imported = await inProcess(importing)
   expect(imported).toMatchObject({ code: 0, stderr: '' })
-  expect(await svc(['path', 'me/none:q8_0', '--in-process'])).toMatchObject({ code: 3 })
-  const { stdout: path } = await svc(['path', 'me/tiny:q8_0', '--in-process'])
+  expect(await inProcess(['path', 'me/none:q8_0'])).toMatchObject({ code: 3 })
+  const { stdout: path } = await inProcess(['path', 'me/tiny:q8_0'])
   expect(readFileSync(path.trim()).subarray(0, 4).toString()).toBe('GGUF')
+  expect((await inProcess(['ls', '--format', 'ids'])).stdout).toBe('me/tiny:bf16\nme/tiny:q8_0\n')
+  expect(await inProcess(['pull', 'me/tiny:q8_0'])).toMatchObject({ code: 0 })
+  expect(await inProcess(['verify', 'me/tiny:q8_0'])).toMatchObject({ code: 0 })
+  // it listens on nothing of the configuration
+  const config = join(home, '.config/svc/config.toml')
+  writeFileSync(
+    config,
+    '[swarm]\nenabled = false\n[mirror]\nhub_addr = "127.0.0.1:0"\n[metrics]\naddr = "127.0.0.1:0"\n'
+  )
+  const look = ['exec', 'me/tiny:q8_0', '--', 'sh', '-c', 'cat "$TMPDIR"/svc-*/runtime.json']
+  const facts = JSON.parse((await inProcess(look)).stdout)
+  expect(Object.keys(facts).filter((name) => name.endsWith('Address'))).toEqual([])
+  // no process, no log, no socket
+  expect(processesOf(home)).toEqual([])
+  expect(readdirSync(join(home, 'tmp'))).toEqual([])
+  expect(readdirSync(join(home, 'run'))).toEqual([])
+  expect(readdirSync(join(home, '.local/state/svc'))).toEqual(['roots'])
   expect(await svc(['stop'])).toMatchObject({ stdout: 'no daemon is running\n' })
-  // one that runs is used, and stays
+
+  expect(await other.svc(importing)).toMatchObject({ code: 0 })
+  expect(await other.svc(['stop'])).toMatchObject({ code: 0 })
+  expect(storeOf(home).size).toBeGreaterThan(4)
+  expect(storeOf(home)).toEqual(storeOf(other.home))
+})
+
+test('with --in-process a daemon that runs is used, and what needs one that stays is refused', {
+  timeout: 120_000
+}, async () => {
+  const { home, svc } = newcomer()
+  for (const command of ['share me/tiny:q8_0', 'start', 'service install', 'ui']) {
+    const ran = await svc([...command.split(' '), '--in-process'])
+    expect(ran).toMatchObject({ code: 2, stdout: '' })
+    expect(ran.stderr).toMatch(/^svc: svc (share|start|service install|ui) needs a daemon that stays/)
+  }
   const { stdout: status } = await svc(['start'])
   expect((await svc(['status', '--in-process'])).stdout).toContain(`pid ${/pid (\d+)/.exec(status)![1]}`)
+  // a daemon elsewhere has the store
+  const elsewhere = join(home, 'run-2')
+  mkdirSync(elsewhere, { mode: 0o700 })
+  const locked = await svc(['ls', '--in-process'], { XDG_RUNTIME_DIR: elsewhere })
+  expect(locked).toMatchObject({ code: 4, stdout: '' })
+  expect(locked.stderr).toMatch(/^svc: the daemon did not start: .*is using this store/)
   expect(await svc(['stop'])).toMatchObject({ code: 0 })
+})
+
+test('a command with --in-process that is ended by a signal leaves nothing', { timeout: 120_000 }, async () => {
+  const { home, svc } = newcomer()
+  mkdirSync(join(home, 'tmp'))
+  const env = {
+    PATH: process.env.PATH,
+    HOME: home,
+    XDG_RUNTIME_DIR: join(home, 'run'),
+    TMPDIR: join(home, 'tmp')
+  }
+  makeModelFolder(join(home, 'tiny'), { ggufs: { q8_0: 'Q8_0' } })
+  expect(await svc(['--in-process', 'import', 'local', 'tiny', '--as', 'me/tiny', '--quiet'])).toMatchObject({
+    code: 0
+  })
+  for (const [signal, end] of [
+    // that of the program, which gets the signal
+    ['SIGTERM', [143, null]],
+    ['SIGKILL', [null, 'SIGKILL']]
+  ] as const) {
+    const args = ['--in-process', 'exec', 'me/tiny:q8_0', '--', 'sh', '-c', 'echo here; exec sleep 100']
+    const child = spawn(join(bin, 'svc'), args, {
+      cwd: home,
+      env,
+      stdio: ['ignore', 'pipe', 'inherit'],
+      detached: true
+    })
+    await once(child.stdout, 'data')
+    const ended = once(child, 'close')
+    process.kill(-child.pid!, signal)
+    expect(await ended).toEqual(end)
+    expect(processesOf(home)).toEqual([])
+    if (signal === 'SIGTERM') expect(readdirSync(join(home, 'tmp'))).toEqual([])
+    expect(await svc(['--in-process', 'ls', '--format', 'ids'])).toMatchObject({
+      code: 0,
+      stdout: 'me/tiny:bf16\nme/tiny:q8_0\n'
+    })
+  }
 })

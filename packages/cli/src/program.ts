@@ -1,4 +1,5 @@
 import { Command, Option } from 'commander'
+import { usage } from './errors.ts'
 import { EXIT_HELP } from './exit-codes.ts'
 import { dressHelp } from './help.ts'
 import { addGetCommands } from './program/get.ts'
@@ -23,6 +24,13 @@ const GROUPS: readonly (readonly [heading: string, addCommands: (tools: CommandT
   ['Share:', addShareCommands],
   ['Maintain:', addMaintainCommands]
 ]
+
+/** Commands, by module or module and name, whose effect needs a daemon after they have ended. */
+const STAYING: ReadonlySet<string> = new Set(['running', 'service', 'ui', 'daemon.share', 'daemon.swarm'])
+
+/** As it is typed after `svc`. */
+const namesOf = (command: Command): string =>
+  command.parent?.parent ? `${namesOf(command.parent)} ${command.name()}` : command.name()
 
 function askedForVersion(): never {
   throw new VersionAsked()
@@ -79,8 +87,10 @@ export function buildProgram(version: string, terminal: Terminal, signal: AbortS
         const { [name]: work } = await MODULES[module]()
         await (work as CommandWork)(session, ...given)
       }
+      if (options.inProcess === true && (STAYING.has(module) || STAYING.has(`${module}.${String(name)}`)))
+        throw usage(`svc ${namesOf(command)} needs a daemon that stays: one with --in-process ends with its command`)
       if (needsDaemon && options.inProcess === true)
-        return (await import('./service/background.ts')).withOwnDaemon(open, carryOut)
+        return (await import('./service/in-process.ts')).withDaemonInProcess(open, carryOut)
       const session = open()
       try {
         if (needsDaemon) await awaitDaemon(session)

@@ -67,7 +67,7 @@ export const common = (command: Command): Command =>
     .addOption(new Option('--json', 'machine-readable output').helpGroup(COMMON_OPTIONS))
     .addOption(new Option('-q, --quiet', 'print only the result').helpGroup(COMMON_OPTIONS))
     .addOption(
-      new Option('--in-process', 'run the daemon for this command only, if none runs: in CI and containers').helpGroup(
+      new Option('--in-process', 'be the daemon for this command, if none runs: in CI and containers').helpGroup(
         COMMON_OPTIONS
       )
     )

@@ -1,7 +1,6 @@
-import { type ChildProcess, spawn } from 'node:child_process'
-import { once } from 'node:events'
-import { closeSync, mkdtempSync, openSync, readFileSync, renameSync, rmSync, statSync } from 'node:fs'
-import { homedir, tmpdir } from 'node:os'
+import { spawn } from 'node:child_process'
+import { closeSync, openSync, readFileSync, renameSync, statSync } from 'node:fs'
+import { homedir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { makeFoldersSync } from '@svc/internal-files'
 import { installedAgentSocket, ServiceError, takeStep } from '@svc/internal-services'
@@ -48,31 +47,12 @@ export async function startDaemon(session: Session, svcd?: string): Promise<stri
   throw new CliError('unreachable', 'the service was started, and does not answer', { hint: 'svc doctor' })
 }
 
+/** Starts the program, and waits until it, or another one, answers on the session's socket. @throws CliError */
 async function startInBackground(session: Session, svcd: string | undefined): Promise<string | undefined> {
   const { env } = session.terminal
   const isElsewhere = session.isSocketNamed || installedAgentSocket(env) !== undefined
-  const { child, log } = await spawnDaemon(session, { svcd, isElsewhere, logPath: daemonLogPath(env) })
-  child.unref()
-  const { pid } = await session.client.status()
-  if (pid !== child.pid) return undefined
-  return `started the daemon svcd (pid ${pid}${log === undefined ? '' : `, log ${log.path}`}); svc stop ends it`
-}
-
-interface DaemonToSpawn {
-  readonly svcd?: string | undefined
-  /** Whether it has to be told the session's socket. */
-  readonly isElsewhere: boolean
-  readonly logPath: string | undefined
-}
-
-/** Starts the program, and waits until it, or another one, answers on the session's socket. @throws CliError */
-async function spawnDaemon(
-  session: Session,
-  { svcd, isElsewhere, logPath }: DaemonToSpawn
-): Promise<{ readonly child: ChildProcess; readonly log: DaemonLog | undefined }> {
-  const { env } = session.terminal
   const [program, ...args] = daemonCommand(svcd, env)
-  const log = openLog(logPath)
+  const log = openLog(daemonLogPath(env))
   const words = ['--log-format', 'text', ...(isElsewhere ? ['--socket', session.client.socketPath] : [])]
   const child = spawn(program!, [...args, ...words], {
     // Ctrl-C at this terminal is not for it
@@ -90,47 +70,18 @@ async function spawnDaemon(
     if (ended === undefined) return undefined
     return OF_ANOTHER.test((log && lastError(log)?.message) ?? '') ? 'for another' : 'itself'
   }
-  if (await isAnsweredSoon(session, end)) return { child, log }
-  const said = log && lastError(log)
-  throw new CliError('unreachable', `the daemon did not start: ${said?.message ?? ended ?? 'it does not answer'}`, {
-    code: 'E_UNREACHABLE',
-    hint: said?.advice ?? (log === undefined ? 'svcd shows why' : `its log: ${log.path}`)
-  })
-}
-
-/**
- * Runs `work` with a daemon that ends with it, on a socket of its own. Where a daemon runs on the usual socket, `work`
- * uses that one. `open` makes the session of a socket; without an argument that of the usual one. @throws CliError
- */
-export async function withOwnDaemon(
-  open: (socket?: string) => Session,
-  work: (session: Session) => Promise<void>
-): Promise<void> {
-  const usual = open()
-  const { state } = await daemonState(usual.client.socketPath, usual.clock.now())
-  if (state === 'answers') return work(usual)
-  usual.client.close()
-  const folder = mkdtempSync(join(tmpdir(), 'svc-'))
-  const session = open(join(folder, 's.sock'))
-  let child: ChildProcess | undefined
-  const leave = (signal: NodeJS.Signals): void => {
-    child?.kill()
-    process.kill(process.pid, signal)
+  if (!(await isAnsweredSoon(session, end))) {
+    const said = log && lastError(log)
+    throw new CliError('unreachable', `the daemon did not start: ${said?.message ?? ended ?? 'it does not answer'}`, {
+      code: 'E_UNREACHABLE',
+      hint: said?.advice ?? (log === undefined ? 'svcd shows why' : `its log: ${log.path}`)
+    })
   }
-  for (const signal of LEAVING) process.once(signal, leave)
-  try {
-    child = (await spawnDaemon(session, { isElsewhere: true, logPath: join(folder, 'svcd.log') })).child
-    await work(session)
-  } finally {
-    session.client.close()
-    if (child?.kill() === true && child.exitCode === null) await once(child, 'exit')
-    for (const signal of LEAVING) process.off(signal, leave)
-    rmSync(folder, { recursive: true, force: true })
-  }
+  child.unref()
+  const { pid } = await session.client.status()
+  if (pid !== child.pid) return undefined
+  return `started the daemon svcd (pid ${pid}${log === undefined ? '' : `, log ${log.path}`}); svc stop ends it`
 }
-
-/** By default they end this process at once. */
-const LEAVING = ['SIGTERM', 'SIGHUP'] as const
 
 /** What a daemon says that ends since another one starts or runs. */
 const OF_ANOTHER = /^already (?:starting|running)|is using this store/
