@@ -17,6 +17,10 @@ const WORDS: ReadonlySet<string> = new Set(
   )
 )
 const MAX_SAID = 8
+/** More than any template has. */
+const MAX_CALLS = 1_000
+/** Checked at once. */
+const BATCH_CHARACTERS = 32 * 1024
 
 /**
  * What a Jinja template does that no chat template needs (spec add.60): private attributes, other files, and calls of what a
@@ -24,25 +28,53 @@ const MAX_SAID = 8
  */
 export function templateFindings(template: string): readonly string[] {
   const found = new Set<string>()
-  const code = codeOf(template)
-  for (const [, name] of code.matchAll(/\b(__\w+__)/g)) found.add(`uses ${name}`)
-  for (const [, name] of code.matchAll(/\.\s*(_\w*)/g)) found.add(`uses the private attribute ${name}`)
-  if (/\|\s*attr\b/.test(code)) found.add('reads attributes by name (attr)')
-  for (const [, word] of code.matchAll(/\{%[-+]?\s*(import|include|extends|from)\b/g))
-    found.add(`reads another template (${word})`)
   const own = new Set<string>()
-  for (const [, name] of code.matchAll(/\bmacro\s+([a-z_]\w*)/gi)) own.add(name!)
-  for (const [, before, name] of code.matchAll(/([.|]\s*)?\b([a-z_]\w*)\s*\(/gi)) {
-    if (before?.startsWith('|')) continue
-    if (before === undefined ? !FUNCTIONS.has(name!) && !WORDS.has(name!) && !own.has(name!) : !METHODS.has(name!))
-      found.add(`calls ${name}()`)
+  const calls = new Map<string, 'function' | 'method'>()
+  for (const code of batchesOf(template)) {
+    for (const what of readsIn(code)) found.add(what)
+    for (const [, name] of code.matchAll(/\bmacro\s+([a-z_]\w*)/gi)) own.add(name!)
+    for (const [name, kind] of unusualCallsIn(code)) if (calls.get(name) !== 'method') calls.set(name, kind)
+    if (found.size >= MAX_SAID || calls.size >= MAX_CALLS) break
   }
+  for (const [name, kind] of calls) if (kind === 'method' || !own.has(name)) found.add(`calls ${name}()`)
   return [...found].slice(0, MAX_SAID)
 }
 
-/** The expressions and statements of a template, with empty texts and without comments. */
-function codeOf(template: string): string {
-  const parts: string[] = []
+/** Private attributes, and other files. */
+function* readsIn(code: string): Generator<string, void, undefined> {
+  for (const [, name] of code.matchAll(/\b(__\w+__)/g)) yield `uses ${name}`
+  for (const [, name] of code.matchAll(/\.\s*(_\w*)/g)) yield `uses the private attribute ${name}`
+  if (/\|\s*attr\b/.test(code)) yield 'reads attributes by name (attr)'
+  for (const [, word] of code.matchAll(/\{%[-+]?\s*(import|include|extends|from)\b/g))
+    yield `reads another template (${word})`
+}
+
+/** Of what loaders do not give. */
+function* unusualCallsIn(code: string): Generator<readonly [string, 'function' | 'method'], void, undefined> {
+  for (const [, before, name = ''] of code.matchAll(/([.|]\s*)?\b([a-z_]\w*)\s*\(/gi)) {
+    if (before === undefined) {
+      if (!FUNCTIONS.has(name) && !WORDS.has(name)) yield [name, 'function']
+    } else if (before.startsWith('.') && !METHODS.has(name)) yield [name, 'method']
+  }
+}
+
+const TEXT = /"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'/gs
+/** Of an attribute that is read as an item. */
+const PRIVATE_NAME = /^.__\w+__.$/
+
+function* batchesOf(template: string): Generator<string, void, undefined> {
+  let batch = ''
+  for (const block of blocksOf(template)) {
+    batch += `${block}\n`
+    if (batch.length < BATCH_CHARACTERS) continue
+    yield batch
+    batch = ''
+  }
+  yield batch
+}
+
+/** The expressions and statements of a template one after the other, with empty texts, and without comments. */
+function* blocksOf(template: string): Generator<string, void, undefined> {
   for (let at = template.indexOf('{'); at >= 0 && at < template.length; at = template.indexOf('{', at)) {
     const kind = template[at + 1]
     if (kind !== '{' && kind !== '%' && kind !== '#') {
@@ -52,11 +84,9 @@ function codeOf(template: string): string {
     const close = kind === '{' ? '}}' : `${kind}}`
     const end = kind === '#' ? template.indexOf(close, at) : endOf(template, at + 2, close)
     const stop = end < 0 ? template.length : end
-    if (kind !== '#')
-      parts.push(template.slice(at, stop).replace(/"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'/gs, '""'), close, '\n')
+    if (kind !== '#') yield template.slice(at, stop).replace(TEXT, (text) => (PRIVATE_NAME.test(text) ? text : '""'))
     at = stop + 2
   }
-  return parts.join('')
 }
 
 /** Where a block ends: its end may also stand in a text. */

@@ -8,7 +8,8 @@ import { readSafetensorsHeader } from './safetensors.ts'
 import type { ReadAt } from './types.ts'
 
 /** Few steps, since each is a request to a hub: vocabularies are in the header. */
-const GGUF_STEPS = [64 * 1024, 2 * 1024 * 1024, 24 * 1024 * 1024]
+const MAX_GGUF_MIB = 24
+const GGUF_STEPS = [64 * 1024, 2 * 1024 * 1024, MAX_GGUF_MIB * 1024 * 1024]
 /** The largest header of a model has some MB; loaders allow 100. */
 const MAX_SAFETENSORS_BYTES = 8 * 1024 * 1024
 const CHUNK_BYTES = 64 * 1024
@@ -32,7 +33,9 @@ export async function inspectGguf(
   for (let i = 0; ; i++) {
     const head = await readAt(0, Math.min(GGUF_STEPS[i]!, sizeBytes))
     const { findings, isOver } = await inspect(head, sizeBytes)
-    if (isOver || head.length >= sizeBytes || i === GGUF_STEPS.length - 1) return findings
+    if (isOver || head.length >= sizeBytes) return findings
+    if (i === GGUF_STEPS.length - 1)
+      return [...findings, malformed(`its header has more than ${MAX_GGUF_MIB} MiB, more than any model needs`)]
   }
 }
 

@@ -24,14 +24,16 @@ export interface Inspection {
   readonly unread: readonly string[]
 }
 
-/** Of all files together: what is checked is small. */
-const MAX_BYTES = 48 * 1024 * 1024
+/** Of all files of a kind together: what is checked is small. */
+const MAX_BYTES = { headers: 32 * 1024 * 1024, texts: MAX_JSON_BYTES }
 const MAX_FINDINGS = 500
 const CHUNK_BYTES = 64 * 1024
 const MAX_TEMPLATE_BYTES = 1024 * 1024
 
 /** Vocabularies: large, and no loader takes code or files from them. */
 const VOCABULARY = /^(?:tokenizer|vocab|tekken|added_tokens|vocabulary|(?:shared|source|target)_vocabulary)\.json$/
+const JSON_NAME = /\.json$/i
+const WEIGHTS = /\.(?:gguf|safetensors)$/i
 const TEMPLATE = /^chat_template(?:\.jinja2?)?$|\.jinja2?$/
 const NATIVE = /\.(?:so(?:\.[\d.]+)?|dll|dylib|exe|llamafile|wasm|node)$/i
 /** Formats whose start is known not to be a pickle's, or that nothing loads. */
@@ -51,8 +53,7 @@ export async function inspectFiles(
 ): Promise<Inspection> {
   const findings: ModelFinding[] = []
   const unread: string[] = []
-  let leftBytes = MAX_BYTES
-  // configurations first: weights may use up the bound
+  const leftBytes = { ...MAX_BYTES }
   const inOrder = files.toSorted((a, b) => rankOf(a.name) - rankOf(b.name) || compareText(a.name, b.name))
   for (const file of inOrder) {
     const { name, sizeBytes } = file
@@ -64,13 +65,16 @@ export async function inspectFiles(
     const check = checkOf(name, inspectHead)
     if (check === undefined || sizeBytes === 0 || isPickleByName(name)) continue
     const read = readOf(name)
-    if (read === undefined || leftBytes <= 0) {
+    const kind = WEIGHTS.test(name) ? 'headers' : 'texts'
+    // a larger one is malformed, and not read
+    const needsBytes = JSON_NAME.test(name) && sizeBytes <= MAX_JSON_BYTES ? sizeBytes : 1
+    if (read === undefined || leftBytes[kind] < needsBytes) {
       unread.push(name)
       continue
     }
     const counted: ReadAt = async (offset, lengthBytes) => {
       const bytes = await read(offset, lengthBytes)
-      leftBytes -= bytes.length
+      leftBytes[kind] -= bytes.length
       return bytes
     }
     for (const found of await check(counted, file)) say(found)
@@ -78,7 +82,7 @@ export async function inspectFiles(
   return { findings: findings.sort((a, b) => compareText(a.file, b.file)), unread }
 }
 
-const rankOf = (name: string): number => (/\.json$/i.test(name) ? 0 : /\.(?:gguf|safetensors)$/i.test(name) ? 2 : 1)
+const rankOf = (name: string): number => (JSON_NAME.test(name) ? 0 : WEIGHTS.test(name) ? 2 : 1)
 
 function byName(name: string): JsonFinding[] {
   const problem = nameProblem(name)
@@ -99,7 +103,7 @@ function checkOf(name: string, inspectHead: Parameters<typeof inspectGguf>[2]): 
   if (/\.gguf$/i.test(base)) return (readAt, { sizeBytes }) => inspectGguf(readAt, sizeBytes, inspectHead)
   if (/\.safetensors$/i.test(base)) return (readAt, { sizeBytes }) => inspectSafetensors(readAt, sizeBytes)
   if (TEMPLATE.test(base)) return inspectTemplate
-  if (/\.json$/i.test(base)) return VOCABULARY.test(base) ? undefined : inspectJson
+  if (JSON_NAME.test(base)) return VOCABULARY.test(base) ? undefined : inspectJson
   if (/\.py$/i.test(base) || NATIVE.test(base) || HARMLESS.test(base)) return undefined
   return async (readAt, { sizeBytes }) =>
     isPickle(name, await readAt(0, Math.min(sizeBytes, PICKLE_START_BYTES))) ? [PICKLE] : []

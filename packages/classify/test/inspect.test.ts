@@ -68,7 +68,9 @@ describe('what would run code', () => {
     ["{{ lipsum.__globals__['os'].popen('id').read() }}", '__globals__'],
     ['{{ get_flashed_messages() }}', 'get_flashed_messages'],
     ["{{ a.system('x') }}", 'system'],
-    ['{{ a._private }}', '_private']
+    ['{{ a._private }}', '_private'],
+    ["{{ x['__class__']['__mro__'] }}", '__mro__'],
+    ['{% macro popen(x) %}{% endmacro %}{{ a.popen(1) }}', 'popen']
   ])('a template with %s', async (template, what) => {
     expect((await inspected({ 'chat_template.jinja': utf8.encode(template) })).join()).toContain(what)
     expect(
@@ -161,6 +163,14 @@ describe('bounds', () => {
     expect(readBytes).toBeLessThan(1024)
   })
 
+  it('a GGUF whose header does not end within 24 MiB is told', async () => {
+    const metadata = { a: 'x'.repeat(25 << 20), 'tokenizer.chat_template': "{{ x|attr('y') }}" }
+    const file = makeGguf({ seed: 1, metadata })
+    const { findings, readBytes } = await bounded('m.gguf', file.length, (at, n) => file.subarray(at, at + n))
+    expect(findings.map(({ what }) => what)).toEqual(['its header has more than 24 MiB, more than any model needs'])
+    expect(readBytes).toBeLessThan(27 << 20)
+  })
+
   it('a million keys give few findings, and deep nesting ends', async () => {
     const keys = utf8.encode(`{${Array.from({ length: 1_000_000 }, (_, i) => `"\\u0001${i}":1`).join(',')}}`)
     const many = await bounded('config.json', keys.length, (at, n) => keys.subarray(at, at + n))
@@ -170,6 +180,13 @@ describe('bounds', () => {
     const { findings } = await bounded('config.json', deep.length, (at, n) => deep.subarray(at, at + n))
     expect(findings).toHaveLength(1)
     expect(findings[0]?.what).toContain('nested deeper')
+    const whole = `{"a":"${'x'.repeat(16 * 2 ** 20 - 8)}"}`
+    const files = { 'a/config.json': whole, 'b/config.json': '{"auto_map":{}}', 'm.safetensors': withHeader('{}') }
+    const { findings: found, unread } = await inspectFiles(
+      Object.entries(files).map(([name, { length }]) => ({ name, sizeBytes: length })),
+      (name) => async (at, n) => Buffer.from(files[name as keyof typeof files].slice(at, at + n))
+    )
+    expect([found, unread]).toEqual([[], ['b/config.json']])
     const { readBytes } = await bounded('config.json', 2 ** 31, () => new Uint8Array(0))
     expect(readBytes).toBe(0)
   })

@@ -99,3 +99,16 @@ it('a rule warns of such models, or refuses them', async () => {
   expect((await daemon.svc('import', 'hf', 'refused/clean')).code).toBe(0)
   expect(await ok(daemon, 'ls', '-q')).not.toContain('refused/bad')
 })
+
+it('a rule looks at each file, however much there is to read in those before it', async () => {
+  const late = mkdtempSync(join(tmpdir(), 'svc-inspect-late-'))
+  undo.later(() => rmSync(late, { recursive: true, force: true }))
+  const long = { 'x.padding': 'x'.repeat(23 << 20) }
+  for (const [i, quant] of ['q4_0', 'q5_0'].entries())
+    writeFileSync(join(late, `m-${quant}.gguf`), makeGguf({ seed: i, metadata: long }))
+  const odd = { 'tokenizer.chat_template': "{{ x|attr('y') }}" }
+  writeFileSync(join(late, 'm-q8_0.gguf'), makeGguf({ seed: 2, metadata: odd }))
+  const refused = await daemon.svc('import', 'local', late, '--as', 'refused/late', '--private')
+  expect(refused.stderr).toContain('refused by the rule [[trust]] 2 (refused/*)')
+  expect(refused.stderr).toContain('m-q8_0.gguf (tokenizer.chat_template)')
+})

@@ -5,6 +5,7 @@ import type { Ingested } from './ingest.ts'
 import type { PlannedImport } from './plan.ts'
 
 const MAX_SHOWN = 3
+const MAX_FINDINGS = 100
 const TAR_BLOCK_BYTES = 512
 
 /**
@@ -23,7 +24,12 @@ export async function inspectImport(
   )
   for (const [name, { digest, sizeBytes }] of ingested.companions)
     files.push({ name, path: store.blobPath(digest), offset: 0, sizeBytes })
-  const { findings } = await offload.call('inspect', { files })
+  const findings: ModelFinding[] = []
+  // each by itself: what is read of one is bounded, and the others are read whatever it is
+  for (const file of files) {
+    if (findings.length > MAX_FINDINGS) break
+    findings.push(...(await offload.call('inspect', { files: [file] })).findings)
+  }
   if (findings.length === 0) return []
   const told = findings.slice(0, MAX_SHOWN).map(saidOf).join('; ')
   const more = findings.length > MAX_SHOWN ? `, and ${findings.length - MAX_SHOWN} more` : ''
