@@ -1,7 +1,7 @@
 // The hub's own Python client at the hub mirror: with the transfers that it has on by default, and without them.
 import { execFile } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer, request } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
@@ -144,3 +144,48 @@ it.skipIf(!isThere)('huggingface_hub loads, resumes and caches, and learns what 
   for (const name of kept)
     expect(readFileSync(join(without.snapshot, name)).equals(readFileSync(join(folder, name))), name).toBe(true)
 })
+
+const OFFLINE = `
+import json, sys
+from huggingface_hub import get_cached_repo_tree, snapshot_download
+repo, caches = sys.argv[1], sys.argv[2:]
+said = []
+for cache in caches:
+    tree = get_cached_repo_tree(repo, cache_dir=cache)
+    folder = snapshot_download(repo, cache_dir=cache, local_files_only=True)
+    said.append([sorted(file.path for file in tree), {file.path: file.size for file in tree}, folder])
+print(json.dumps(said))
+`
+
+it.skipIf(!isThere)(
+  'huggingface_hub reads the listing of a whole commit from our hub caches, and misses a file',
+  async () => {
+    const hub = await startFakeHub()
+    undo.later(() => hub.close())
+    const daemon = await testDaemon(
+      { fileConfig: { swarm: { enabled: false }, hub: { endpoint: hub.endpoint } } },
+      undo.later
+    )
+    const folder = join(daemon.folder, 'Tiny')
+    const names = makeModelFolder(folder, { ggufs: {} }).sort()
+    const commit = hub.commit({
+      id: REPO,
+      files: names.map((path) => ({ path, content: readFileSync(join(folder, path)) }))
+    })
+    expect(await daemon.svc('import', 'hf', REPO)).toMatchObject({ code: 0 })
+    const caches = ['standing', 'made'].map((name) => join(daemon.folder, name))
+    expect(await daemon.svc('view', 'add', 'hf', caches[0]!)).toMatchObject({ code: 0 })
+    const ref = JSON.parse((await daemon.svc('ls', '--json')).stdout).models[0].ref
+    expect(await daemon.svc('view', ref, caches[1]!, '--layout', 'hf')).toMatchObject({ code: 0 })
+    const run = () =>
+      promisify(execFile)(PYTHON, ['-c', OFFLINE, REPO, ...caches], { env: { ...process.env, HF_HUB_OFFLINE: '1' } })
+    const said = JSON.parse((await run()).stdout)
+    for (const [i, [files, sizes, at]] of said.entries()) {
+      expect(files).toEqual(names)
+      for (const name of names) expect(sizes[name]).toBe(readFileSync(join(folder, name)).length)
+      expect(at).toBe(join(caches[i]!, `models--Acme--Tiny/snapshots/${commit}`))
+    }
+    rmSync(join(caches[0]!, `models--Acme--Tiny/snapshots/${commit}/config.json`))
+    await expect(run()).rejects.toThrow('IncompleteSnapshotError')
+  }
+)

@@ -17,6 +17,9 @@ async function importOwn(daemon: TestDaemon, name: string, seed: number): Promis
   await ok(daemon, 'import', 'local', `${name}-q8_0.gguf`, '--as', `me/${name}`)
 }
 
+/** 2 MiB. */
+const BIG = [{ name: 'big', type: 'F32', shape: [512, 1024] }] as const
+
 /** A small file system of its own. */
 function disk(folder: string, options: string): string {
   const path = join(folder, 'disk')
@@ -76,6 +79,34 @@ it.skipIf(!canMount)('a full disk of a view harms no model, is named, and is mad
     const at = join(folder, `models--me--more-${n}/snapshots`, commit, `more-${n}-q8_0.gguf`)
     expect(readFileSync(at).equals(makeGguf({ seed: 10 + n }))).toBe(true)
   }
+})
+
+it.skipIf(!canMount)('copies that do not fit are refused, or left out and made with more room', async () => {
+  const daemon = await testDaemon()
+  const path = disk(daemon.folder, 'size=4m')
+  const folder = join(path, 'models')
+  const shown = (name: string): string => join(folder, `me/${name}/${name}-q8_0.gguf`)
+  const add = async (name: string, seed: number): Promise<void> => {
+    writeFileSync(join(daemon.folder, `${name}-q8_0.gguf`), makeGguf({ seed, tensors: BIG }))
+    await ok(daemon, 'import', 'local', `${name}-q8_0.gguf`, '--as', `me/${name}`)
+  }
+  await add('one', 1)
+  await add('two', 2)
+  expect(await daemon.svc('view', 'add', 'lmstudio', folder, '--copy')).toMatchObject({
+    code: 1,
+    stderr: expect.stringMatching(/copies of a model do not fit at .*: they need \d+ bytes more/)
+  })
+  expect(existsSync(shown('one'))).toBe(false)
+  await ok(daemon, 'rm', 'me/two:q8_0')
+  await ok(daemon, 'view', 'add', 'lmstudio', folder, '--copy')
+  await add('zwei', 3)
+  await expect.poll(async () => await ok(daemon, 'view')).toContain(`do not fit at ${folder}`)
+  expect(readFileSync(shown('one')).length).toBeGreaterThan(2 << 20)
+  expect(existsSync(shown('zwei'))).toBe(false)
+  mount('-o', 'remount,size=16m', path)
+  expect(await ok(daemon, 'view')).not.toContain('do not fit')
+  await soon(() => existsSync(shown('zwei'))).toBe(true)
+  expect(await ok(daemon, 'view')).toMatch(/of copies/)
 })
 
 it('folders follow an upgrade, an eviction and the way back', async () => {

@@ -11,11 +11,14 @@ import {
   statSync,
   writeFileSync
 } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
+import type { StandingView } from '@svc/client'
 import { startFakeHub } from '@svc/testkit/fake-hub'
 import { makeLlamaGgufs, makeProjectorGguf } from '@svc/testkit/llama-gguf'
 import { makeGguf, makeModelFolder, makeSafetensors } from '@svc/testkit/models'
-import { afterAll, beforeAll, expect, it, vi } from 'vitest'
+import { afterAll, beforeAll, expect, it, onTestFinished, vi } from 'vitest'
 import { laterUndo, ok, type TestDaemon, testDaemon } from './support.ts'
 
 vi.setConfig({ testTimeout: 90_000 })
@@ -167,6 +170,79 @@ it('--match shows only these models, and removing a view leaves only what others
   expect(existsSync(at('some/.svc'))).toBe(false)
   await ok(daemon, 'view', '--rm', 'comfyui')
   expect(existsSync(at('comfyui'))).toBe(false)
+})
+
+it('--copy makes copies, which du tells, which follow, and which a tool may overwrite', async () => {
+  const views = [{ layout: 'llama', path: at('copied'), copy: true }] as const
+  const other = await testDaemon({ fileConfig: { swarm: { enabled: false }, views } })
+  const file = (name: string): string => join(other.folder, 'models/me', name, `${name}-q8_0.gguf`)
+  const add = async (name: string, seed: number): Promise<void> => {
+    writeFileSync(join(other.folder, `${name}-q8_0.gguf`), makeGguf({ seed }))
+    await ok(other, 'import', 'local', `${name}-q8_0.gguf`, '--as', `me/${name}`)
+  }
+  await add('one', 1)
+  await ok(other, 'view', 'add', 'lmstudio', 'models', '--copy')
+  expect(lstatSync(file('one')).isFile()).toBe(true)
+  expect(readFileSync(file('one'))).toEqual(makeGguf({ seed: 1 }))
+  await add('two', 2)
+  await soon(() => existsSync(file('two'))).toBe(true)
+  const { standing }: { readonly standing: readonly StandingView[] } = JSON.parse(await ok(other, 'view', '--json'))
+  expect(new Set(standing.map(({ layout, copy, entries }) => `${layout} ${copy} ${entries}`))).toEqual(
+    new Set(['llama true 3', 'lmstudio true 2'])
+  )
+  const takes = standing.map(({ copiedBytes = 0 }) => copiedBytes)
+  const { stderr } = await other.svc('du')
+  for (const [i, { path }] of standing.entries()) expect(stderr.includes(path)).toBe(takes[i]! > 0)
+  rmSync(file('one'))
+  writeFileSync(file('one'), 'written by the tool')
+  await ok(other, 'rm', 'me/two:q8_0')
+  await soon(() => existsSync(file('two'))).toBe(false)
+  await ok(other, 'view', '--rm', 'models')
+  expect(filesIn(join(other.folder, 'models'))).toEqual(['me/one/one-q8_0.gguf'])
+  const copy = statSync(at('copied/me--one--q8_0.gguf'))
+  await other.pause()
+  rmSync(at('copied/models.ini'))
+  await other.resume()
+  await soon(() => existsSync(at('copied/models.ini'))).toBe(true)
+  expect(statSync(at('copied/me--one--q8_0.gguf')).ino).toBe(copy.ino)
+})
+
+it("llama-server's router is told of each change, also when it failed before, and needs not run", async () => {
+  const asked: string[] = []
+  let status = 503
+  const router = createServer((request, response) => {
+    asked.push(`${request.method} ${request.url}`)
+    response.writeHead(status, { 'Content-Type': 'application/json' }).end('{"data":[],"object":"list"}')
+  })
+  await new Promise<void>((resolve) => router.listen(0, '127.0.0.1', resolve))
+  onTestFinished(() => void router.close())
+  const { port } = router.address() as AddressInfo
+  const address = `http://127.0.0.1:${port}`
+  const other = await testDaemon({ fileConfig: { swarm: { enabled: false } } })
+  const add = async (name: string): Promise<void> => {
+    writeFileSync(join(other.folder, `${name}-q8_0.gguf`), makeGguf({ seed: name.length }))
+    await ok(other, 'import', 'local', `${name}-q8_0.gguf`, '--as', `me/${name}`)
+  }
+  await ok(other, 'view', 'add', 'llama', 'models', '--reload', address)
+  await expect.poll(async () => await ok(other, 'view')).toContain('it answered 503')
+  expect(new Set(asked)).toEqual(new Set(['GET /models?reload=1']))
+  status = 200
+  const before = asked.length
+  await add('one')
+  await soon(() => asked.length).toBeGreaterThan(before)
+  expect(readFileSync(join(other.folder, 'models/models.ini'), 'utf8')).toContain('[me/one:q8_0]')
+  await expect.poll(async () => await ok(other, 'view')).not.toContain('503')
+  router.closeAllConnections()
+  await new Promise((resolve) => router.close(resolve))
+  await add('three')
+  await soon(() => existsSync(join(other.folder, 'models/me--three--q8_0.gguf'))).toBe(true)
+  expect(await ok(other, 'view')).not.toContain('was not told')
+  for (const [layout, url] of [
+    ['llama', 'http://192.0.2.1:8080'],
+    ['llama', 'https://127.0.0.1'],
+    ['hf', address]
+  ] as const)
+    expect((await other.svc('view', 'add', layout, 'other', '--reload', url)).stderr).toContain('reload is for')
 })
 
 it('after a restart a configured folder is compared, and the command refuses what cannot be', async () => {

@@ -3,7 +3,7 @@ import { type Library, LibraryError, type OllamaModel, type StandingFolder, Stan
 import type { StandingModel } from '@svc/view'
 import type { DaemonConfig } from './config/config.ts'
 import { writeView } from './config/edit.ts'
-import { standingView } from './config/standing.ts'
+import { standingView, type ViewsTable } from './config/standing.ts'
 import { ConfigError } from './errors.ts'
 
 /** The folders of the configuration, to which additions are saved, if it is a file. */
@@ -14,9 +14,9 @@ export const standingFolders = (
   new StandingViews({ ...library, folders, ollamaForm, save: file === undefined ? undefined : savedTo(file) })
 
 /** A folder of a request. @throws LibraryError `E_INVALID` */
-export function folderOf({ layout, path, match }: StandingViewBody): StandingFolder {
+export function folderOf(body: StandingViewBody): StandingFolder {
   try {
-    return standingView({ layout, path, ...(match && { match }) }, 'the standing view')
+    return standingView(body, 'the standing view')
   } catch (error) {
     throw invalid(error)
   }
@@ -24,13 +24,18 @@ export function folderOf({ layout, path, match }: StandingViewBody): StandingFol
 
 const savedTo =
   (file: string) =>
-  (path: string, folder: StandingFolder | undefined): Promise<void> => {
-    const { layout, match = [] } = folder ?? {}
-    const table = layout && { layout, path, ...(match.length > 0 && { match }) }
-    return writeView(file, path, table).catch((error: unknown) => {
+  (path: string, folder: StandingFolder | undefined): Promise<void> =>
+    writeView(file, path, folder && tableOf(folder)).catch((error: unknown) => {
       throw invalid(error)
     })
-  }
+
+const tableOf = ({ layout, path, match, copy, reload }: StandingFolder): ViewsTable => ({
+  layout,
+  path,
+  ...(match.length > 0 && { match }),
+  ...(copy !== undefined && { copy }),
+  ...(reload !== undefined && { reload })
+})
 
 /** An error of the configuration is one of the request. */
 const invalid = (error: unknown): unknown =>

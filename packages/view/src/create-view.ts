@@ -29,6 +29,8 @@ export interface ViewSource {
   readonly without?: ReadonlySet<string> | undefined
   /** Layout `hf` only: names at the source, by the names in the manifest, where they differ. */
   readonly upstreamNames?: Readonly<Record<string, string>> | undefined
+  /** Layout `hf` only: every file that the commit has at the hub, if that is known. */
+  readonly commitFiles?: readonly string[] | undefined
   /** Absolute path of a blob's file. It need not exist: absent blobs are reported. */
   blobPath(digest: Sha256Digest): string
 }
@@ -112,7 +114,7 @@ async function createAt(target: string, source: ViewSource, options: ViewOptions
     const draft = await openDraft(target)
     try {
       const context = { draft: draft.folder, target, mode, root, signal, onCopied: options.onCopied }
-      const writer = layoutWriter(layout, context, identity)
+      const writer = layoutWriter(layout, context, { ...identity, commitFiles: source.commitFiles })
       const written = await writeFiles(writer, list, namedFor(layout, source), signal)
       const files = layout === 'hf' ? await withBlobs(written, draft.folder) : written
       const others = await writer.finish()

@@ -35,6 +35,7 @@ export {
 export {
   isStandingInOrder,
   removeStanding,
+  type StandingOptions,
   type StandingRequest,
   type StandingResult,
   syncStanding

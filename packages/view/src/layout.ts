@@ -4,6 +4,7 @@ import { dirname, join, relative } from 'node:path'
 import { isLinkRefused, makeFolders, openRegular, readChunks } from '@svc/internal-files'
 import type { ViewLayout } from './marker.ts'
 import { type Blob, type PlaceContext, placeBlob } from './place.ts'
+import { formatTree, type TreeFile, treeAt, treeFile } from './tree-listing.ts'
 import { type ByteChunks, gitBlobHash, writeNewFile } from './written-file.ts'
 
 /** Places the files of a view according to a layout. The names have been claimed before. */
@@ -41,8 +42,14 @@ export const repoFolder = (repo: string): string => `models--${repo.replaceAll('
 export const hubCommit = (repo: string, revision = ''): string =>
   /^[0-9a-f]{40}$/.test(revision) ? revision : createHash('sha1').update(repo).digest('hex')
 
-export function layoutWriter(layout: ViewLayout, context: LayoutContext, identity: HubIdentity): LayoutWriter {
-  return layout === 'files' ? new FilesLayout(context) : new HubLayout(context, identity)
+/** The commit that a hub cache shows. */
+export interface ShownCommit extends HubIdentity {
+  /** Every file that it has at the hub, if that is known. */
+  readonly commitFiles: readonly string[] | undefined
+}
+
+export function layoutWriter(layout: ViewLayout, context: LayoutContext, commit: ShownCommit): LayoutWriter {
+  return layout === 'files' ? new FilesLayout(context) : new HubLayout(context, commit)
 }
 
 class FilesLayout implements LayoutWriter {
@@ -72,7 +79,8 @@ class FilesLayout implements LayoutWriter {
 
 /**
  * A hub cache: `models--org--name/blobs/<etag>` with the bytes, `snapshots/<commit>/<name>` as relative links to them,
- * `refs/main`. On a file system without symbolic links the bytes lie in `snapshots/`, as with the hub's own clients.
+ * `refs/main`. On a file system without symbolic links the bytes lie in `snapshots/`, as with the hub's own clients. A
+ * commit that is there whole has its listing in `trees/`: of another, clients would take it for all that there is.
  */
 class HubLayout implements LayoutWriter {
   readonly folder: string
@@ -81,17 +89,21 @@ class HubLayout implements LayoutWriter {
   readonly #context: LayoutContext
   /** Etags of the files in `blobs/`. */
   readonly #blobs = new Set<string>()
+  readonly #commitFiles: readonly string[] | undefined
+  readonly #tree = new Map<string, TreeFile>()
 
-  constructor(context: LayoutContext, identity: HubIdentity) {
+  constructor(context: LayoutContext, commit: ShownCommit) {
     this.#context = context
-    this.#repo = repoFolder(identity.repo)
-    this.#commit = identity.commit
-    this.folder = snapshotFolder(identity)
+    this.#repo = repoFolder(commit.repo)
+    this.#commit = commit.commit
+    this.#commitFiles = commit.commitFiles
+    this.folder = snapshotFolder(commit)
   }
 
   async blob(name: string, blob: Blob): Promise<void> {
     const etag = isInLargeFileStorage(name, blob.sizeBytes) ? blob.digest.slice(7) : await gitNameOf(blob)
     const at = `${this.#repo}/blobs/${etag}`
+    this.#tree.set(name, treeFile(etag, blob.sizeBytes))
     await this.#snapshot(name, etag, async (path) => {
       await placeBlob(blob, { to: path, finalPath: join(this.#context.target, at) }, this.#context)
     })
@@ -103,6 +115,7 @@ class HubLayout implements LayoutWriter {
     const incoming = join(folder, 'incoming')
     const hash = isInLargeFileStorage(name, sizeBytes) ? createHash('sha256') : gitBlobHash(sizeBytes)
     const { hashes } = await writeNewFile(incoming, source, [hash], this.#context)
+    this.#tree.set(name, treeFile(hashes[0]!, sizeBytes))
     await this.#snapshot(name, hashes[0]!, (path) => rename(incoming, path))
     await rm(incoming, { force: true })
   }
@@ -128,7 +141,15 @@ class HubLayout implements LayoutWriter {
     const path = join(this.#context.draft, ref)
     await makeFolders(dirname(path))
     await writeNewFile(path, [Buffer.from(this.#commit)])
-    return [ref, ...[...this.#blobs].map((etag) => `${this.#repo}/blobs/${etag}`)]
+    return [ref, ...(await this.#listing()), ...[...this.#blobs].map((etag) => `${this.#repo}/blobs/${etag}`)]
+  }
+
+  async #listing(): Promise<readonly string[]> {
+    if (this.#commitFiles?.every((name) => this.#tree.has(name)) !== true) return []
+    const at = treeAt(this.#repo, this.#commit)
+    await makeFolders(dirname(join(this.#context.draft, at)))
+    await writeNewFile(join(this.#context.draft, at), [Buffer.from(formatTree(this.#tree))])
+    return [at]
   }
 }
 

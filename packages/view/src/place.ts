@@ -79,17 +79,41 @@ async function realpathOf(path: string): Promise<string> {
   }
 }
 
-async function copyBlob(blob: Blob, to: string, { signal, onCopied }: PlaceContext): Promise<void> {
-  if (await reflink(blob.path, to)) {
-    if (!(await isPresent({ ...blob, path: to }))) throw corrupt(blob, 'vanished while it was copied')
-    onCopied?.(blob.sizeBytes)
-    return
-  }
-  await using handle = await openRegular(blob.path)
-  const options = { signal, onBytes: onCopied }
-  const { hashes } = await writeNewFile(to, readChunks(handle), [createHash('sha256')], options)
-  if (`sha256:${hashes[0]}` !== blob.digest) throw corrupt(blob, `contains the bytes of sha256:${hashes[0]}`)
+async function copyBlob(blob: Blob, to: string, context: PlaceContext): Promise<void> {
+  await copyShown(blob, to, context)
 }
 
-export const corrupt = ({ path, digest }: Blob, what: string): ViewError =>
-  new ViewError('E_CORRUPT_BLOB', `the blob ${digest} ${what}; verify the store`, { path, digest })
+/**
+ * Copies a file of known length; with a digest, copied bytes are hashed on the way.
+ * @returns whether the file system shares the blocks instead. @throws as {@link placeBlob}
+ */
+export async function copyShown(
+  file: Omit<Blob, 'digest'> & { readonly digest?: Sha256Digest | undefined },
+  to: string,
+  { signal, onCopied }: Partial<PlaceContext>
+): Promise<boolean> {
+  const { path, sizeBytes, digest } = file
+  if (await reflink(path, to)) {
+    const { size } = await lstat(to)
+    if (size !== sizeBytes) throw corrupt(file, `is ${size} bytes instead of ${sizeBytes} bytes`)
+    onCopied?.(sizeBytes)
+    return true
+  }
+  await using handle = await openRegular(path)
+  const hashing = digest === undefined ? [] : [createHash('sha256')]
+  const written = await writeNewFile(to, readChunks(handle), hashing, { signal, onBytes: onCopied })
+  const found = digest === undefined ? undefined : `sha256:${written.hashes[0]}`
+  if (found !== digest) throw corrupt(file, `contains the bytes of ${found}`)
+  if (written.sizeBytes !== sizeBytes)
+    throw corrupt(file, `is ${written.sizeBytes} bytes instead of ${sizeBytes} bytes`)
+  return false
+}
+
+export const corrupt = (
+  { path, digest }: Pick<Blob, 'path'> & { readonly digest?: Sha256Digest | undefined },
+  what: string
+): ViewError =>
+  new ViewError('E_CORRUPT_BLOB', `${digest === undefined ? path : `the blob ${digest}`} ${what}; verify the store`, {
+    path,
+    ...(digest !== undefined && { digest })
+  })

@@ -6,19 +6,22 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parseDigest } from '@svc/ref'
-import { type StandingLayout, type StandingModel, syncStanding } from '@svc/view'
+import { removeStanding, type StandingLayout, type StandingModel, syncStanding } from '@svc/view'
 import { expect, onTestFinished, test } from 'vitest'
 
 const CHILD = fileURLToPath(new URL('./support/standing-child.ts', import.meta.url))
 const KILLS = 12
+/** Of a part: long enough to be killed in the midst of its copy. */
+const BYTES = 1 << 20
 
 function made(root: string, version: number, i: number): StandingModel {
   const files = [1, 2].map((part) => {
     const name = `m${i}-0000${part}-of-00002.gguf`
-    const hex = createHash('sha256').update(`${version} ${name}`).digest('hex')
+    const bytes = Buffer.alloc(BYTES, `${version} ${name} `)
+    const hex = createHash('sha256').update(bytes).digest('hex')
     const path = join(root, 'blobs', hex)
-    writeFileSync(path, `${version}`)
-    return { name, kind: 'weights.gguf', sizeBytes: 1, digest: parseDigest(`sha256:${hex}`), path }
+    writeFileSync(path, bytes)
+    return { name, kind: 'weights.gguf', sizeBytes: BYTES, digest: parseDigest(`sha256:${hex}`), path }
   })
   const config = `{"v":${version},"i":${i}}`
   const configDigest = parseDigest(`sha256:${createHash('sha256').update(config).digest('hex')}`)
@@ -31,7 +34,13 @@ function made(root: string, version: number, i: number): StandingModel {
 /** What a tool would find broken. */
 function broken(layout: StandingLayout, path: string): string[] {
   const found: string[] = []
-  const must = (file: string): void => void (existsSync(file) && statSync(file).isFile() ? 0 : found.push(file))
+  const isWhole = (file: string): boolean => {
+    const size = statSync(file, { throwIfNoEntry: false })?.size ?? 0
+    return size === BYTES || (size > 0 && !file.endsWith('.gguf'))
+  }
+  const must = (file: string): void => void (isWhole(file) ? 0 : found.push(file))
+  const shown = existsSync(path) ? readdirSync(path, { recursive: true }).map(String) : []
+  for (const name of shown) if (name.endsWith('.gguf') && !name.startsWith('.svc/')) must(join(path, name))
   const inFolder = (folder: string): string[] => (existsSync(folder) ? readdirSync(folder) : [])
   if (layout === 'llama')
     for (const name of inFolder(path).filter((each) => each.startsWith('me--')))
@@ -54,9 +63,15 @@ function broken(layout: StandingLayout, path: string): string[] {
   return found
 }
 
-test.each<StandingLayout>(['llama', 'ollama', 'hf'])(
-  'a kill leaves the models of layout %s whole',
-  async (layout) => {
+test.each<readonly [StandingLayout, string]>([
+  ['llama', 'links'],
+  ['ollama', 'links'],
+  ['hf', 'links'],
+  ['llama', 'copies'],
+  ['hf', 'copies']
+])(
+  'a kill leaves the models of layout %s whole, as %s',
+  async (layout, as) => {
     const folder = mkdtempSync(join(tmpdir(), 'svc-standing-'))
     onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
     const [root, path] = [join(folder, 'store'), join(folder, 'tool')]
@@ -64,7 +79,7 @@ test.each<StandingLayout>(['llama', 'ollama', 'hf'])(
     const sets = [1, 2].map((version) =>
       Array.from({ length: 8 }, (_, i) => made(root, version, version === 1 ? i : i + 4))
     )
-    const requests = sets.map((models, i) => ({ layout, path, root, models, key: `${i}` }))
+    const requests = sets.map((models, i) => ({ layout, path, root, models, key: `${i}`, copy: as === 'copies' }))
     const given = join(folder, 'requests.json')
     writeFileSync(given, JSON.stringify({ requests }))
     for (let kill = 0; kill < KILLS; kill++) {
@@ -72,17 +87,20 @@ test.each<StandingLayout>(['llama', 'ollama', 'hf'])(
       const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] })
       await new Promise((resolve) => child.stdout.once('data', resolve))
       const gone = new Promise((resolve) => child.once('exit', resolve))
-      setTimeout(() => child.kill('SIGKILL'), 20 + kill * 7)
+      setTimeout(() => child.kill('SIGKILL'), 20 + kill * 7 * (as === 'copies' ? 5 : 1))
       await gone
       expect(broken(layout, path), `kill ${kill}`).toEqual([])
     }
     const request = requests[0]!
-    syncStanding(request)
+    await syncStanding(request)
     expect(broken(layout, path)).toEqual([])
-    expect(syncStanding(request)).toMatchObject({ made: 0, removed: 0 })
+    expect(await syncStanding(request)).toMatchObject({ made: 0, removed: 0, taken: [] })
     // nothing of the other set, and nothing unfinished
     const names = readdirSync(path, { recursive: true }).map(String)
     expect(names.filter((name) => /m1[01]|drafts\//.test(name))).toEqual([])
+    // nothing of ours was taken for a file of the tool
+    await removeStanding(path, root)
+    expect(existsSync(path)).toBe(false)
   },
   120_000
 )

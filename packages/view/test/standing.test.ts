@@ -1,19 +1,23 @@
 // The folder of a tool: what is ours comes and goes, and nothing else is touched.
 import { createHash } from 'node:crypto'
-import {
+import fs, {
+  chmodSync,
   existsSync,
+  lstatSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
   readFileSync,
+  realpathSync,
   rmSync,
   symlinkSync,
   writeFileSync
 } from 'node:fs'
+import { syncBuiltinESMExports } from 'node:module'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseDigest } from '@svc/ref'
-import { isStandingInOrder, removeStanding, type StandingModel, syncStanding, ViewError } from '@svc/view'
+import { isStandingInOrder, removeStanding, type StandingModel, syncStanding, transferCost, ViewError } from '@svc/view'
 import { expect, onTestFinished, test } from 'vitest'
 
 function place(): { readonly root: string; readonly path: string } {
@@ -25,7 +29,7 @@ function place(): { readonly root: string; readonly path: string } {
 
 function model(root: string, name: string, ...names: string[]): StandingModel {
   const files = (names.length === 0 ? [`${name}.gguf`] : names).map((each) => {
-    const hex = createHash('sha256').update(`${name} ${each}`).digest('hex')
+    const hex = createHash('sha256').update(each).digest('hex')
     const path = join(root, 'blobs', hex)
     writeFileSync(path, each)
     const kind = each.startsWith('mmproj') ? 'weights.aux' : 'weights.gguf'
@@ -42,44 +46,44 @@ const all = (path: string): string[] =>
     .filter((name) => !name.startsWith('.svc/'))
     .sort()
 
-test('a second call changes nothing, and one without the models leaves nothing of ours', () => {
+test('a second call changes nothing, and one without the models leaves nothing of ours', async () => {
   const { root, path } = place()
   const models = [model(root, 'a'), model(root, 'b', 'b-1.gguf', 'b-2.gguf', 'mmproj-b.gguf')]
   const request = { layout: 'llama', path, root, key: 'k' } as const
-  expect(syncStanding({ ...request, models })).toMatchObject({ made: 5, removed: 0, taken: [] })
-  expect(syncStanding({ ...request, models })).toMatchObject({ made: 0, removed: 0, entries: 5 })
+  expect(await syncStanding({ ...request, models })).toMatchObject({ made: 5, removed: 0, taken: [] })
+  expect(await syncStanding({ ...request, models })).toMatchObject({ made: 0, removed: 0, entries: 5 })
   expect(isStandingInOrder(path, 'k')).toBe(true)
   expect(isStandingInOrder(path, 'other')).toBe(false)
   rmSync(join(path, 'me--a--q8_0.gguf'))
   expect(isStandingInOrder(path, 'k')).toBe(false)
-  syncStanding({ ...request, models: models.slice(0, 1) })
+  await syncStanding({ ...request, models: models.slice(0, 1) })
   expect(all(path)).toEqual(['me--a--q8_0.gguf', 'models.ini'])
   expect(existsSync(join(path, 'me--b--q8_0'))).toBe(false)
-  removeStanding(path, root)
+  await removeStanding(path, root)
   expect(existsSync(path)).toBe(false)
 })
 
-test('a file, a link elsewhere and a folder of others stay, and are named', () => {
+test('a file, a link elsewhere and a folder of others stay, and are named', async () => {
   const { root, path } = place()
   const models = ['a', 'b', 'c'].map((name) => model(root, name))
   mkdirSync(join(path, 'me--c--q8_0.gguf'), { recursive: true })
   writeFileSync(join(path, 'me--a--q8_0.gguf'), 'of the tool')
   symlinkSync('/somewhere/else', join(path, 'me--b--q8_0.gguf'))
   const request = { layout: 'llama', path, root, key: 'k' } as const
-  const { taken } = syncStanding({ ...request, models })
+  const { taken } = await syncStanding({ ...request, models })
   expect(taken.map((each) => each.slice(path.length + 1))).toEqual(
     ['a', 'b', 'c'].map((name) => `me--${name}--q8_0.gguf`)
   )
-  removeStanding(path, root)
+  await removeStanding(path, root)
   expect(readdirSync(path).sort()).toEqual(['a', 'b', 'c'].map((name) => `me--${name}--q8_0.gguf`))
   expect(readFileSync(join(path, 'me--a--q8_0.gguf'), 'utf8')).toBe('of the tool')
 })
 
-test('without a record, or with one that leads elsewhere, only links into the store are ours', () => {
+test('without a record, or with one that leads elsewhere, only links into the store are ours', async () => {
   const { root, path } = place()
   const request = { layout: 'llama', path, root, key: 'k' } as const
   const outside = join(path, '../outside.txt')
-  syncStanding({ ...request, models: [model(root, 'a')] })
+  await syncStanding({ ...request, models: [model(root, 'a')] })
   writeFileSync(outside, 'x')
   const mark = `T${createHash('sha256').update('x').digest('hex')}`
   const record = { layout: 'llama', entries: { '../outside.txt': [mark], [outside]: [mark] }, folders: ['..'] }
@@ -87,18 +91,126 @@ test('without a record, or with one that leads elsewhere, only links into the st
     writeFileSync(join(path, '.svc/standing.json'), text)
     writeFileSync(join(root, 'blobs/new'), 'new')
     const renewed = { ...model(root, 'a'), files: [{ ...model(root, 'a').files[0]!, path: join(root, 'blobs/new') }] }
-    syncStanding({ ...request, models: [renewed] })
+    await syncStanding({ ...request, models: [renewed] })
     expect(readFileSync(join(path, 'me--a--q8_0.gguf'), 'utf8'), text).toBe('new')
-    syncStanding({ ...request, models: [model(root, 'a')] })
+    await syncStanding({ ...request, models: [model(root, 'a')] })
   }
   expect(readFileSync(outside, 'utf8')).toBe('x')
 })
 
-test('an error names the folder', () => {
+const COPIES = { layout: 'lmstudio', key: 'k', copy: true } as const
+const placeOf = (path: string, name: string): string => join(path, `me/${name}/${name}.gguf`)
+
+test('copies are files of their own, read-only, made once, and what a tool rewrites is its own from then on', async () => {
+  const { root, path } = place()
+  const models = ['a', 'b'].map((name) => model(root, name))
+  const request = { ...COPIES, path, root }
+  const copied: number[] = []
+  const made = await syncStanding({ ...request, models }, { onCopied: (bytes) => copied.push(bytes) })
+  expect(made).toMatchObject({ made: 2, removed: 0, taken: [] })
+  expect(copied).toEqual([6, 6])
+  const stats = lstatSync(placeOf(path, 'a'))
+  expect([stats.isFile(), stats.mode & 0o222]).toEqual([true, 0])
+  rmSync(join(root, 'blobs'), { recursive: true })
+  expect(readFileSync(placeOf(path, 'a'), 'utf8')).toBe('a.gguf')
+  expect(await syncStanding({ ...request, models })).toMatchObject({ made: 0, removed: 0, entries: 2 })
+  expect(isStandingInOrder(path, 'k')).toBe(true)
+  chmodSync(placeOf(path, 'a'), 0o644)
+  writeFileSync(placeOf(path, 'a'), 'A.gguf')
+  expect(isStandingInOrder(path, 'k')).toBe(false)
+  expect((await syncStanding({ ...request, models })).taken).toEqual([placeOf(path, 'a')])
+  await removeStanding(path, root)
+  expect(all(path)).toEqual(['me/a/a.gguf'])
+  expect(readFileSync(placeOf(path, 'a'), 'utf8')).toBe('A.gguf')
+})
+
+test('a folder changes from links to copies and back, and says what the copies take', async () => {
+  const { root, path } = place()
+  const models = [model(root, 'a'), model(root, 'b', 'b-1.gguf', 'b-2.gguf')]
+  const request = { ...COPIES, path, root, models }
+  const sharesBlocks = (await transferCost(models[0]!.files[0]!.path, root)).by === 'reflink'
+  for (const copy of [false, true, false]) {
+    const { copiedBytes } = await syncStanding({ ...request, copy })
+    expect(copiedBytes).toBe(copy && !sharesBlocks ? 6 + 8 + 8 : 0)
+    expect(lstatSync(placeOf(path, 'a')).isSymbolicLink()).toBe(!copy)
+    expect(lstatSync(join(path, 'me/b-q8_0/b-2.gguf')).isSymbolicLink()).toBe(!copy)
+  }
+})
+
+test('a copy is verified: wrong bytes do not get a name', async () => {
+  const { root, path } = place()
+  const damaged = model(root, 'a')
+  writeFileSync(damaged.files[0]!.path, 'A.gguf')
+  await expect(syncStanding({ ...COPIES, path, root, models: [damaged] })).rejects.toMatchObject({
+    code: 'E_CORRUPT_BLOB'
+  })
+  expect(all(path)).toEqual([])
+  expect(existsSync(join(path, '.svc/drafts'))).toBe(false)
+})
+
+test('a call that is given up leaves whole copies or none, and the next one does the rest', async () => {
+  const { root, path } = place()
+  const models = ['a', 'b', 'c'].map((name) => model(root, name))
+  const request = { ...COPIES, path, root, models }
+  const stop = new AbortController()
+  const copying = syncStanding(request, { signal: stop.signal, onCopied: () => stop.abort() })
+  await expect(copying).rejects.toMatchObject({ code: 'E_ABORTED' })
+  expect(existsSync(join(path, '.svc/drafts'))).toBe(false)
+  expect(await syncStanding(request)).toMatchObject({ entries: 3, taken: [] })
+})
+
+test('a hub cache of copies keeps its own links, and has the files in its snapshots where there are none', async () => {
+  const { root, path } = place()
+  const request = { layout: 'hf', copy: true, path, root, models: [model(root, 'a')], key: 'k' } as const
+  await syncStanding(request)
+  const snapshot = join(path, all(path).find((name) => name.includes('/snapshots/'))!)
+  expect(realpathSync(snapshot).startsWith(join(realpathSync(path), 'models--me--a/blobs/'))).toBe(true)
+  await removeStanding(path, root)
+  const { symlinkSync } = fs
+  fs.symlinkSync = () => {
+    throw Object.assign(new Error('EPERM'), { code: 'EPERM' })
+  }
+  syncBuiltinESMExports()
+  onTestFinished(() => {
+    fs.symlinkSync = symlinkSync
+    syncBuiltinESMExports()
+  })
+  await syncStanding(request)
+  expect(lstatSync(snapshot).isFile()).toBe(true)
+  expect(all(path).filter((name) => name.includes('/blobs/'))).toEqual([])
+  await expect(syncStanding({ ...request, copy: false, path: join(root, '../links') })).rejects.toMatchObject({
+    code: 'E_NOT_LINKABLE'
+  })
+})
+
+test('a commit that is here whole has a listing in the hub cache, and one of which a file is not has none', async () => {
+  const { root, path } = place()
+  const [q4, q8] = ['m-q4_0.gguf', 'm-q8_0.gguf'].map((name) => ({
+    ...model(root, 'm', name),
+    hub: { repo: 'acme/m', commit: 'c'.repeat(40), listed: ['m-q4_0.gguf', 'm-q8_0.gguf'] }
+  }))
+  const request = { layout: 'hf', path, root, key: 'k' } as const
+  const tree = join(path, `models--acme--m/trees/${'c'.repeat(40)}.json`)
+  await syncStanding({ ...request, models: [q4!] })
+  expect(existsSync(tree)).toBe(false)
+  await syncStanding({ ...request, models: [q4!, q8!] })
+  const { format_version, files } = JSON.parse(readFileSync(tree, 'utf8'))
+  expect([format_version, Object.keys(files)]).toEqual([1, ['m-q4_0.gguf', 'm-q8_0.gguf']])
+  expect(files['m-q4_0.gguf']).toEqual({
+    size: 11,
+    blob_id: expect.stringMatching(/^[0-9a-f]{40}$/),
+    lfs_sha256: q4!.files[0]!.digest!.slice(7),
+    lfs_size: 11
+  })
+  await syncStanding({ ...request, models: [q8!] })
+  expect(existsSync(tree)).toBe(false)
+})
+
+test('an error names the folder', async () => {
   const { root, path } = place()
   writeFileSync(path, 'a file where the folder should be')
   try {
-    syncStanding({ layout: 'ollama', path, root, models: [], key: '' })
+    await syncStanding({ layout: 'ollama', path, root, models: [], key: '' })
     expect.fail('it should be refused')
   } catch (error) {
     expect(error).toBeInstanceOf(ViewError)

@@ -3,6 +3,7 @@ import { readDiskUse, type StoreUse } from '../models/disk-use.ts'
 import { asRepo, canonicalRef, fullName } from '../models/reference.ts'
 import { unknownHere } from '../models/unknown-here.ts'
 import type { Session } from '../session.ts'
+import { copyLines } from './standing.ts'
 
 /** `svc du [REF]`: the space that each repository and each of its quants needs alone, and shares with others. */
 export async function du(session: Session, typed: string | undefined): Promise<void> {
@@ -38,7 +39,8 @@ export async function du(session: Session, typed: string | undefined): Promise<v
       keptBytes > 2 ** 20 ? `, ${formatBytes(keptBytes)} more kept for tags, views and imports without a name` : ''
     session.note(`${count(models.length, 'model')} in ${formatBytes(used)}${more}`)
   }
-  if (wanted === undefined) for (const line of leftoverLines(use)) session.note(line)
+  if (wanted === undefined)
+    for (const line of [...leftoverLines(use), ...(await copyLines(session))]) session.note(line)
   if (freeableBytes > 0) session.note(`${formatBytes(freeableBytes)} belong to no model: svc gc frees them`)
 }
 

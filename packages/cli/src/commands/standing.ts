@@ -1,20 +1,20 @@
 import { homedir } from 'node:os'
 import { resolve } from 'node:path'
-import type { StandingView } from '@svc/client'
+import type { StandingView, StandingViewBody } from '@svc/client'
 import { type StandingLayout, toolFolder } from '@svc/view'
-import { count } from '../format.ts'
+import { count, formatBytes } from '../format.ts'
 import type { Session } from '../session.ts'
 
-/** `svc view add LAYOUT [DIR] [--match GLOB]…` */
+/** `svc view add LAYOUT [DIR] [--match GLOB]… [--copy] [--reload URL]` */
 export async function addStanding(
   session: Session,
   layout: StandingLayout,
   dir: string | undefined,
-  { match }: { readonly match?: readonly string[] }
+  options: Pick<StandingViewBody, 'match' | 'copy' | 'reload'>
 ): Promise<void> {
   const { cwd, env } = session.terminal
   const path = dir === undefined ? await toolFolder(layout, { home: env.HOME ?? homedir(), env }) : resolve(cwd, dir)
-  const view = await session.client.addStandingView({ layout, path, ...(match !== undefined && { match: [...match] }) })
+  const view = await session.client.addStandingView({ layout, path, ...options })
   if (session.json) return session.document(view)
   session.print(view.path)
   session.note(`it follows this store: ${count(view.entries, 'file')}; ${HOW_TO_USE[layout](view.path)}`)
@@ -35,6 +35,14 @@ export function tellTaken(session: Session, { taken = [], path }: StandingView):
   if (taken.length > 0) session.note(`${path} shows the other models`)
 }
 
+/** The space of copies in folders that follow, which lies beyond the store. */
+export async function copyLines({ client }: Session): Promise<readonly string[]> {
+  const views = await client.standingViews()
+  return views.flatMap(({ path, copiedBytes }) =>
+    copiedBytes === undefined ? [] : [`${formatBytes(copiedBytes)} more of copies in ${path}: svc view --rm frees them`]
+  )
+}
+
 /** Takes what is ours out of a folder that follows. @returns false if none at this path does */
 export async function removedStanding(session: Session, path: string): Promise<boolean> {
   const views = await session.client.standingViews()
@@ -50,12 +58,12 @@ export async function listStanding(session: Session): Promise<void> {
   if (views.length === 0) return
   session.table([
     ['FOLLOWS', 'LAYOUT', 'FILES', 'STATE'],
-    ...views.map(({ path, layout, entries, match = [], problem }) => [
-      path,
-      layout,
-      String(entries),
-      [match.join(', '), problem ?? ''].filter((word) => word !== '').join('; ')
-    ])
+    ...views.map(({ path, layout, entries, match = [], problem = '', copiedBytes = 0, bytesDone }) => {
+      const copies = copiedBytes > 0 ? `${formatBytes(copiedBytes)} of copies` : ''
+      const copying = bytesDone === undefined ? '' : `copying, ${formatBytes(bytesDone)} so far`
+      const words = [match.join(', '), copies, copying, problem]
+      return [path, layout, String(entries), words.filter((word) => word !== '').join('; ')]
+    })
   ])
   for (const view of views) tellTaken(session, view)
 }

@@ -53,6 +53,8 @@ export function addUseCommands({ add, run }: CommandTools): void {
     .addArgument(new Argument('<layout>', 'whose folder it is').choices(STANDING_LAYOUTS))
     .argument('[dir]', "the folder; default: the tool's own")
     .option('--match <glob>', 'only these models, as in "acme/*:q4_k_m"; repeatable', list)
+    .option('--copy', 'copies instead of links, for tools that follow none')
+    .option('--reload <url>', 'layout llama: tell the llama-server at this address of changes')
     .action(run('standing', 'addStanding'))
   add('exec <ref> <command...>', 'run a command with a model, and protect the model from removal until it exits')
     .passThroughOptions()

@@ -123,7 +123,13 @@ export type StandingLayout = Type.Static<typeof StandingLayoutSchema>
 const standing = {
   layout: StandingLayoutSchema,
   path: text("absolute: the tool's folder; made if it is absent"),
-  match: Type.Optional(listOf(Type.String(), 'models to show: `ns/name:quant`, with `*` in all parts; default: all'))
+  match: Type.Optional(listOf(Type.String(), 'models to show: `ns/name:quant`, with `*` in all parts; default: all')),
+  copy: Type.Optional(
+    flag('true: the files are copies, which share blocks with the store where they can; default: links')
+  ),
+  reload: Type.Optional(
+    text("layout `llama`: the address of llama-server's router on this machine, such as `http://127.0.0.1:8080`")
+  )
 }
 
 /** Body of `PUT /v1/views/standing` (spec add.63). */
@@ -137,7 +143,9 @@ export type RemoveStandingViewBody = Type.Static<typeof RemoveStandingViewBodySc
 /** A folder of a tool that follows the store. */
 export const StandingViewSchema = named('StandingView', {
   ...standing,
-  entries: Type.Integer({ minimum: 0, description: 'links and small files in it that are ours' }),
+  entries: Type.Integer({ minimum: 0, description: 'links, copies and small files in it that are ours' }),
+  copiedBytes: Type.Optional(bytes('the space that copies take beyond that of the store')),
+  bytesDone: Type.Optional(bytes('while copies are being made: those so far')),
   taken: Type.Optional(listOf(Type.String(), "some of the paths where the tool's own files are, which stay")),
   problem: Type.Optional(text('why it does not follow now'))
 })

@@ -65,6 +65,8 @@ export interface KeptCompanions {
   readonly files: Companions['files']
   /** Those whose bytes are lost. */
   readonly missing: Companions['files']
+  /** See {@link filesOfCommit}. */
+  readonly commitFiles: readonly string[] | undefined
   /** The paths of all that never leave. */
   readonly own: ReadonlySet<string>
   readonly omitted: Companions['omitted']
@@ -107,11 +109,23 @@ export async function keptCompanions(
     listed: document.files,
     files: here,
     missing,
+    commitFiles: filesOfCommit(document, { annotations }, state.source),
     own,
     omitted: markedOmissions(document, state),
     ...choiceUnder(state, formatRepoId(asked)),
     warnings
   }
+}
+
+/** Every file that a model's commit has at the hub, by what lies beside the model; undefined where that does not tell. */
+export function filesOfCommit(
+  document: Companions | undefined,
+  { annotations }: Pick<Manifest, 'annotations'>,
+  source: ArtifactState['source'] | undefined
+): readonly string[] | undefined {
+  const isOfCommit = source?.kind === 'hf' && source.revision === annotations['svc.hf.revision']
+  if (!isOfCommit || document === undefined || document.more !== undefined) return undefined
+  return [...document.files, ...document.omitted].map(({ path }) => path)
 }
 
 /** The companions whose bytes are here, and those whose are lost. */

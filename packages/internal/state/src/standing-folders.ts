@@ -1,3 +1,4 @@
+import type { ThreadCallOptions } from '@svc/internal-workers'
 import type { RepoId, Sha256Digest } from '@svc/ref'
 import type { StandingRequest, StandingResult, View } from '@svc/view'
 import { LentViews } from './lent-views.ts'
@@ -28,9 +29,9 @@ export class StandingFolders {
     return this.#maker.isStandingInOrder(path, key)
   }
 
-  /** @throws ViewError `E_NOT_LINKABLE`, `E_NO_SPACE`, `E_IO` */
-  sync(request: Omit<StandingRequest, 'root'>): Promise<StandingResult> {
-    return this.#maker.change(request.path, () => this.#maker.syncStanding(request))
+  /** @throws ViewError as `syncStanding` of `@svc/view` */
+  sync(request: Omit<StandingRequest, 'root'>, call?: ThreadCallOptions<number>): Promise<StandingResult> {
+    return this.#maker.change(request.path, () => this.#maker.syncStanding(request, call))
   }
 
   /** @throws ViewError as {@link sync} */

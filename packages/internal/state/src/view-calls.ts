@@ -23,7 +23,8 @@ export interface ViewCalls {
   remove: { request: { readonly path: string; readonly model?: Sha256Digest | undefined }; response: boolean }
   /** Standing views: the folders of tools that follow the store. */
   isStandingInOrder: { request: { readonly path: string; readonly key: string }; response: boolean }
-  syncStanding: { request: StandingRequest; response: StandingResult }
+  /** Reports the number of bytes copied. */
+  syncStanding: { request: StandingRequest; response: StandingResult; progress: number }
   removeStanding: { request: { readonly path: string; readonly root: string }; response: StandingResult }
 }
 

@@ -13,7 +13,7 @@ import { type CreateRequest, type ViewCalls, viewErrors } from './view-calls.ts'
 /** The model that a view shows. */
 export type ShownModel = Pick<
   CreateRequest,
-  'manifest' | 'manifestDigest' | 'companions' | 'without' | 'upstreamConfig' | 'upstreamNames'
+  'manifest' | 'manifestDigest' | 'companions' | 'without' | 'upstreamConfig' | 'upstreamNames' | 'commitFiles'
 >
 
 /** An artifact, with its companions under one name: what decides the files of a model's folder. */
@@ -52,7 +52,11 @@ export class ViewMaker {
     const companions = kept.digest && { digest: kept.digest, files: kept.listed }
     const without = kept.digest && new Set(kept.missing.map(({ path }) => path))
     const upstreamNames = (await this.#deps.artifacts.ifReadable(manifestDigest))?.source.names
-    const model = await this.#model({ manifest, manifestDigest, companions, without, upstreamNames }, lease)
+    const commitFiles = kept.digest && kept.commitFiles
+    const model = await this.#model(
+      { manifest, manifestDigest, companions, without, upstreamNames, commitFiles },
+      lease
+    )
     return { model, own, warnings }
   }
 
@@ -106,9 +110,9 @@ export class ViewMaker {
     return this.#thread.call('isStandingInOrder', { path, key })
   }
 
-  /** @throws ViewError `E_NOT_LINKABLE`, `E_NO_SPACE`, `E_IO` */
-  syncStanding(request: Omit<StandingRequest, 'root'>): Promise<StandingResult> {
-    return this.#thread.call('syncStanding', { ...request, root: this.#deps.store.root })
+  /** @throws ViewError as `syncStanding` of `@svc/view` */
+  syncStanding(request: Omit<StandingRequest, 'root'>, call?: ThreadCallOptions<number>): Promise<StandingResult> {
+    return this.#thread.call('syncStanding', { ...request, root: this.#deps.store.root }, call)
   }
 
   /** @throws ViewError as {@link syncStanding} */

@@ -12,8 +12,8 @@ serveCalls<ViewCalls>(
     read: (path) => readView(path),
     remove: ({ path, model }) => removeView(path, model),
     isStandingInOrder: async ({ path, key }) => isStandingInOrder(path, key),
-    syncStanding: async (request) => syncStanding(request),
-    removeStanding: async ({ path, root }) => removeStanding(path, root)
+    syncStanding: (request, { signal, progress }) => syncStanding(request, { signal, onCopied: progress }),
+    removeStanding: ({ path, root }) => removeStanding(path, root)
   },
   { errors: viewErrors }
 )

@@ -1,4 +1,4 @@
-import { readSmallBlob, upstreamName } from '@svc/internal-state'
+import { filesOfCommit, readSmallBlob, upstreamName } from '@svc/internal-state'
 import { MAX_MODEL_CONFIG_BYTES, type Manifest, type ModelConfig, parseModelConfig } from '@svc/manifest'
 import { formatRepoId } from '@svc/ref'
 import type { StandingFile, StandingLayout, StandingModel } from '@svc/view'
@@ -33,15 +33,18 @@ export async function laidModel(
 async function hubFiles(
   named: NamedModel,
   { annotations }: Manifest,
-  { views, artifacts, store }: StandingDeps
+  { views, artifacts, documents, store }: StandingDeps
 ): Promise<Pick<StandingModel, 'hub' | 'files'>> {
   const { ns, name, quant, manifest } = named
   const ref = `svc:///${formatRepoId(named)}:${quant}`
   const files = await views.standing.files({ ns, name, ref }, manifest)
   const source = (await artifacts.ifReadable(manifest))?.source
   const repo = ['hf', 'local'].includes(source?.kind ?? '') ? annotations['svc.hf.repo'] : undefined
+  const commit = annotations['svc.hf.revision']
+  const beside = named.companions && (await documents.companions(named.companions, { scan: true }))
+  const listed = filesOfCommit(beside, { annotations }, source)
   return {
-    hub: repo === undefined ? undefined : { repo, commit: annotations['svc.hf.revision'] },
+    hub: repo === undefined ? undefined : { repo, commit, listed },
     files: files.map((file) => ({
       name: source === undefined ? file.name : upstreamName(source, file.name),
       kind: file.kind,

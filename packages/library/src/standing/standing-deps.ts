@@ -12,6 +12,28 @@ export interface StandingFolder {
   readonly match: readonly string[]
   /** Whether `ns/name:quant` is shown. */
   readonly matches: (ref: string) => boolean
+  /** The files are copies; default: links. */
+  readonly copy?: boolean | undefined
+  /** Of llama-server's router, which is told of changes: an address of this machine. */
+  readonly reload?: string | undefined
+}
+
+/** A folder that follows, and what it shows now. */
+export interface StandingView {
+  readonly layout: StandingLayout
+  readonly path: string
+  readonly match?: string[]
+  readonly copy?: true
+  readonly reload?: string
+  readonly entries: number
+  /** The space that copies take beyond the store's. */
+  readonly copiedBytes?: number
+  /** While it is being changed: bytes copied so far. */
+  readonly bytesDone?: number
+  /** Names that something else has there. */
+  readonly taken?: string[]
+  /** Why it does not follow. */
+  readonly problem?: string
 }
 
 /** A model for Ollama. */

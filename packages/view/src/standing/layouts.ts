@@ -2,21 +2,29 @@ import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
 import { hubCommit, isInLargeFileStorage, repoFolder } from '../layout.ts'
+import { formatTree, type TreeFile, treeAt, treeFile } from '../tree-listing.ts'
 import { COMFYUI_USES } from './comfyui.ts'
-import type { StandingFile, StandingLayout, StandingModel, WantedEntry } from './model.ts'
+import type { ShownFile, StandingFile, StandingLayout, StandingModel, WantedEntry } from './model.ts'
 
-type Lay = (models: readonly StandingModel[], folder: string) => readonly WantedEntry[]
+/** The tool's folder. */
+interface StandingPlace {
+  readonly folder: string
+  /** Whether its file system has symbolic links. */
+  readonly hasLinks: boolean
+}
+
+type Lay = (models: readonly StandingModel[], place: StandingPlace) => readonly WantedEntry[]
 
 /** The entries that a tool reads, for all models that it can load. The first entry at a path counts. */
 export const wantedBy = (
   layout: StandingLayout,
   models: readonly StandingModel[],
-  folder: string
-): readonly WantedEntry[] => LAYOUTS[layout](models, folder)
+  place: StandingPlace
+): readonly WantedEntry[] => LAYOUTS[layout](models, place)
 
-const link = (at: string, path: string, group?: string): WantedEntry => ({
+const shown = (at: string, file: ShownFile, group?: string): WantedEntry => ({
   at,
-  entry: { link: path },
+  entry: { file },
   ...(group !== undefined && { group })
 })
 const lastText = (at: string, text: string): WantedEntry => ({ at, entry: { text }, isLast: true })
@@ -35,7 +43,7 @@ const projectorName = (name: string): string =>
 const PRESET_CONTEXT = 32_768
 
 /** `--models-dir`: a file at the top, or a folder for a model of several; `--models-preset`: `models.ini`. */
-const llama: Lay = (models, folder) => {
+const llama: Lay = (models, { folder }) => {
   const wanted: WantedEntry[] = []
   const sections: string[] = []
   for (const model of models) {
@@ -47,12 +55,12 @@ const llama: Lay = (models, folder) => {
     const places = weights.map((file) =>
       group === undefined ? `${flatName(model)}.gguf` : `${group}/${baseOf(file.name)}`
     )
-    for (const [i, file] of weights.entries()) wanted.push(link(places[i]!, file.path, group))
+    for (const [i, file] of weights.entries()) wanted.push(shown(places[i]!, file, group))
     const mmproj = projector && `${group}/${projectorName(projector.name)}`
-    if (projector !== undefined && mmproj !== undefined) wanted.push(link(mmproj, projector.path, group))
+    if (projector !== undefined && mmproj !== undefined) wanted.push(shown(mmproj, projector, group))
     // beside the weights, the router would take it for the model
     const draft = withRole(model, 'draft')[0]
-    if (draft !== undefined) wanted.push(link(`drafts/${flatName(model)}/${baseOf(draft.name)}`, draft.path))
+    if (draft !== undefined) wanted.push(shown(`drafts/${flatName(model)}/${baseOf(draft.name)}`, draft))
     const { contextLength } = model
     const options = {
       model: join(folder, places[0]!),
@@ -76,8 +84,8 @@ const lmstudio: Lay = (models) =>
     const group = weights.length === 1 ? undefined : `${model.ns}/${model.name}-${model.quant}`
     const folder = group ?? `${model.ns}/${model.name}`
     return [
-      ...beside.map(({ name, path }) => link(`${folder}/${projectorName(name)}`, path, group)),
-      ...weights.map(({ name, path }) => link(`${folder}/${baseOf(name)}`, path, group))
+      ...beside.map((file) => shown(`${folder}/${projectorName(file.name)}`, file, group)),
+      ...weights.map((file) => shown(`${folder}/${baseOf(file.name)}`, file, group))
     ]
   })
 
@@ -86,11 +94,11 @@ const ollama: Lay = (models) =>
   models.flatMap((model) => {
     const { ollama: form, files } = model
     if (form === undefined) return []
-    const paths = new Map(files.map(({ digest, path }) => [digest, path]))
+    const byDigest = new Map(files.map((file) => [file.digest, file]))
     const blobAt = (digest: string): string => `blobs/${digest.replace(':', '-')}`
     const layers = form.layers.flatMap((digest) => {
-      const path = paths.get(digest)
-      return path === undefined ? [] : [link(blobAt(digest), path)]
+      const file = byDigest.get(digest)
+      return file === undefined ? [] : [shown(blobAt(digest), file)]
     })
     if (layers.length < form.layers.length) return []
     // its namespaces have no dots
@@ -118,7 +126,7 @@ function useOf(file: StandingFile, { files, hasConfig }: StandingModel): string 
 }
 
 /** Folders by use, and the file that names them for ComfyUI's `--extra-model-paths-config`. */
-const comfyui: Lay = (models, folder) => {
+const comfyui: Lay = (models, { folder }) => {
   const uses = new Set<string>()
   const wanted: WantedEntry[] = []
   for (const model of models)
@@ -127,7 +135,7 @@ const comfyui: Lay = (models, folder) => {
       if (use === undefined) continue
       uses.add(use)
       const group = `${use}/${model.ns}-${model.name}-${model.quant}`
-      wanted.push(link(`${group}/${baseOf(file.name)}`, file.path, group))
+      wanted.push(shown(`${group}/${baseOf(file.name)}`, file, group))
     }
   const lines = [
     '# Written by svc, which writes it anew; start ComfyUI with --extra-model-paths-config and this file.',
@@ -140,29 +148,44 @@ const comfyui: Lay = (models, folder) => {
   return [...wanted, lastText('extra_model_paths.yaml', lines.join('\n'))]
 }
 
-/** A hub cache: blobs by etag, snapshots by commit, and `refs/main` of a repository's current commit. */
-const hf: Lay = (models) =>
-  models.flatMap((model) => {
+/**
+ * A hub cache: blobs by etag, snapshots by commit, and `refs/main` of a repository's current commit. The listing of a
+ * commit makes the client take what it lists for all that there is: only a commit that is here whole has one.
+ */
+const hf: Lay = (models, { hasLinks }) => {
+  const listings = new Map<string, { listed: readonly string[]; files: Map<string, TreeFile> }>()
+  const entries = models.flatMap((model) => {
     const repo = model.hub?.repo ?? `${model.ns}/${model.name}`
     if (!/^[\w.-]+(?:\/[\w.-]+)?$/.test(repo) || repo.includes('--') || repo.includes('..')) return []
     const commit = hubCommit(repo, model.hub?.commit)
     const top = repoFolder(repo)
-    const files = model.files.flatMap(({ name, digest, sizeBytes, path }) => {
-      const etag = isInLargeFileStorage(name, sizeBytes)
-        ? (digest?.slice(7) ?? etagOf(path, 'sha256'))
-        : etagOf(path, 'git')
-      const at = `${top}/snapshots/${commit}/${name}`
+    const tree = treeAt(top, commit)
+    if (model.hub?.listed !== undefined && !listings.has(tree))
+      listings.set(tree, { listed: model.hub.listed, files: new Map() })
+    const files = model.files.flatMap((file) => {
+      const etag = etagOf(file)
+      listings.get(tree)?.files.set(file.name, treeFile(etag, file.sizeBytes))
+      const at = `${top}/snapshots/${commit}/${file.name}`
+      if (!hasLinks) return [shown(at, file)]
       const blob = `${top}/blobs/${etag}`
-      return [link(blob, path), link(at, relative(dirname(at), blob))]
+      return [shown(blob, file), { at, entry: { link: relative(dirname(at), blob) } }]
     })
     return [...files, lastText(`${top}/refs/main`, commit)]
   })
+  const whole = [...listings].filter(([, { listed, files }]) => listed.every((name) => files.has(name)))
+  return [...entries, ...whole.map(([at, { files }]) => lastText(at, formatTree(files)))]
+}
+
+function etagOf({ name, sizeBytes, digest, path }: StandingFile): string {
+  if (!isInLargeFileStorage(name, sizeBytes)) return hashOf(path, 'git')
+  return digest?.slice(7) ?? hashOf(path, 'sha256')
+}
 
 const MAX_ETAGS = 100_000
 /** By path: blobs do not change, and unpacked files are made anew under other paths. */
 const etags = new Map<string, string>()
 
-function etagOf(path: string, by: 'git' | 'sha256'): string {
+function hashOf(path: string, by: 'git' | 'sha256'): string {
   const known = etags.get(path)
   if (known !== undefined) return known
   const bytes = readFileSync(path)

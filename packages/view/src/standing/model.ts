@@ -25,8 +25,10 @@ export interface StandingModel {
   readonly name: string
   readonly quant: string
   readonly manifest: Sha256Digest
-  /** Its repository and commit at the hub. */
-  readonly hub?: { readonly repo: string; readonly commit: string | undefined } | undefined
+  /** Its repository and commit at the hub; `listed`: every file that the commit has there, if that is known. */
+  readonly hub?:
+    | { readonly repo: string; readonly commit: string | undefined; readonly listed?: readonly string[] | undefined }
+    | undefined
   /** Whether its publisher's `config.json` is known: it is a folder for a loader, not one file for ComfyUI. */
   readonly hasConfig?: boolean | undefined
   /** In tokens, if its configuration says it. */
@@ -44,8 +46,11 @@ export interface StandingModel {
     | undefined
 }
 
-/** What lies at a path of a standing view: a symbolic link, with its text, or a small file. */
-export type Entry = { readonly link: string } | { readonly text: string }
+/** Bytes that a standing view shows, as a link to them or as a copy. */
+export type ShownFile = Pick<StandingFile, 'path' | 'sizeBytes' | 'digest'>
+
+/** What lies at a path of a standing view: the bytes of a file, a symbolic link within the view, or a small document. */
+export type Entry = { readonly file: ShownFile } | { readonly link: string } | { readonly text: string }
 
 /** An entry that a standing view should have. */
 export interface WantedEntry {

@@ -1,21 +1,24 @@
-import { createHash } from 'node:crypto'
 import {
   lstatSync,
   mkdirSync,
   readdirSync,
-  readFileSync,
-  readlinkSync,
   renameSync,
   rmdirSync,
   rmSync,
   symlinkSync,
   unlinkSync,
+  utimesSync,
   writeFileSync
 } from 'node:fs'
+import { rm } from 'node:fs/promises'
 import { dirname, join, relative, sep } from 'node:path'
 import { errnoOf } from '@svc/internal-errors'
-import { ioError, ViewError } from '../errors.ts'
+import { isLinkRefused } from '@svc/internal-files'
+import { ioError, throwIfAborted, ViewError } from '../errors.ts'
+import { copyShown } from '../place.ts'
+import { CopyRoom } from './copy-room.ts'
 import { wantedBy } from './layouts.ts'
+import { copiedBytes, copyMark, copyTimeMs, isCopyOf, lies, linkAt, linkMark, sharingMark, textMark } from './mark.ts'
 import type { Entry, StandingLayout, StandingModel, WantedEntry } from './model.ts'
 import { type OwnEntries, readOwnEntries, WORK_FOLDER, writeOwnEntries } from './own-entries.ts'
 
@@ -28,8 +31,19 @@ export interface StandingRequest {
   readonly models: readonly StandingModel[]
   /** The store: links into it are ours, whoever recorded them. */
   readonly root: string
+  /** The files are copies, which share blocks with the store where the file system can; default: links. */
+  readonly copy?: boolean | undefined
+  /** Copies all models or, if these do not fit, nothing. Default: those that fit, the first ones first. */
+  readonly requireRoom?: boolean | undefined
   /** Stands for `models`: see {@link isStandingInOrder}. */
   readonly key: string
+}
+
+/** How to end {@link syncStanding} early, and to follow its copies. */
+export interface StandingOptions {
+  readonly signal?: AbortSignal | undefined
+  /** Called with the bytes of each step of a copy, including shared ones. */
+  readonly onCopied?: ((bytes: number) => void) | undefined
 }
 
 /** What a synchronization found and did. */
@@ -40,20 +54,25 @@ export interface StandingResult {
   readonly removed: number
   /** Up to 20 paths at which the tool has files of its own, which stay. */
   readonly taken: readonly string[]
+  /** The space that copies take beyond the store's. */
+  readonly copiedBytes: number
+  /** How many models were left out because their copies do not fit, and what they need. */
+  readonly lacking?: string | undefined
 }
 
 /**
  * Makes a tool's folder show these models, and nothing else of the store; files of others stay. Each entry appears and
  * disappears at once, and what names others comes after them and goes before: a process that is killed leaves models as
- * they were or as they should be, and the next call does the rest.
- * @throws ViewError `E_NOT_LINKABLE`, `E_NO_SPACE`, `E_IO`, with the folder
+ * they were or as they should be, and the next call does the rest. Takes as long as copying does.
+ * @throws ViewError `E_NOT_LINKABLE`, `E_NO_SPACE`, `E_IO`, with the folder; of copies also `E_CORRUPT_BLOB`; `E_ABORTED`
  */
-export function syncStanding(request: StandingRequest): StandingResult {
+export async function syncStanding(request: StandingRequest, options: StandingOptions = {}): Promise<StandingResult> {
   try {
-    return new Sync(request).run()
+    return await new Sync(request, options).run()
   } catch (error) {
-    if (error instanceof ViewError) throw error
     throw ioError(error, 'keep the standing view', request.path)
+  } finally {
+    await rm(join(request.path, WORK_FOLDER, 'drafts'), { recursive: true, force: true }).catch(() => undefined)
   }
 }
 
@@ -66,9 +85,8 @@ export function isStandingInOrder(path: string, key: string): boolean {
     const own = readOwnEntries(path)
     if (own?.key !== key) return false
     return Object.entries(own.entries).every(([at, [mark = '', other]]) => {
-      const place = join(path, at)
-      if (other !== undefined || markAt(place, mark.startsWith('L')) !== mark) return false
-      return !mark.includes(UNPACKED) || exists(mark.slice(1))
+      if (other !== undefined || lies(join(path, at), mark) !== true) return false
+      return !mark.startsWith('L') || !mark.includes(UNPACKED) || exists(mark.slice(1))
     })
   } catch {
     return false
@@ -79,10 +97,10 @@ export function isStandingInOrder(path: string, key: string): boolean {
 const UNPACKED = `${sep}cache${sep}`
 
 /** Removes what is ours from a tool's folder, and the folder if nothing else is in it. @throws ViewError as {@link syncStanding} */
-export function removeStanding(path: string, root: string): StandingResult {
+export async function removeStanding(path: string, root: string): Promise<StandingResult> {
   const { layout } = readOwnEntries(path) ?? {}
-  if (layout === undefined) return { entries: 0, made: 0, removed: 0, taken: [] }
-  const result = syncStanding({ layout, path, root, models: [], key: '' })
+  if (layout === undefined) return { entries: 0, made: 0, removed: 0, taken: [], copiedBytes: 0 }
+  const result = await syncStanding({ layout, path, root, models: [], key: '' })
   try {
     for (const at of Object.keys(readOwnEntries(path)?.entries ?? {})) rmSync(join(path, at), { force: true })
     rmSync(join(path, WORK_FOLDER), { recursive: true, force: true })
@@ -97,43 +115,100 @@ const MAX_NAMED = 20
 
 class Sync {
   readonly #request: StandingRequest
+  readonly #options: StandingOptions
   readonly #wanted = new Map<string, WantedEntry>()
   readonly #own: OwnEntries
   readonly #taken: string[] = []
+  /** By path: the marks of what may lie there, as recorded. */
+  #marks: Readonly<Record<string, readonly string[]>>
+  /** The sources of the copies of this run that share their blocks. */
+  readonly #sharing = new Set<string>()
   #drafts = 0
 
-  constructor(request: StandingRequest) {
+  constructor(request: StandingRequest, options: StandingOptions) {
     this.#request = request
-    const { layout, path, models } = request
+    this.#options = options
+    const { layout, path } = request
     mkdirSync(path, { recursive: true })
     this.#own = readOwnEntries(path) ?? { layout, entries: {}, folders: [] }
-    for (const each of wantedBy(layout, models, path)) if (!this.#wanted.has(each.at)) this.#wanted.set(each.at, each)
+    this.#marks = this.#own.entries
   }
 
-  run(): StandingResult {
+  async run(): Promise<StandingResult> {
+    const { path, layout, copy, models, requireRoom } = this.#request
+    rmSync(join(path, WORK_FOLDER, 'drafts'), { recursive: true, force: true })
+    const isCopying = copy === true && models.length > 0
+    const place = { folder: path, hasLinks: !isCopying || this.#hasLinks() }
+    const wantedOf = (some: readonly StandingModel[]): readonly WantedEntry[] => wantedBy(layout, some, place)
+    const room = isCopying ? new CopyRoom(path) : undefined
+    const shown = room === undefined ? models : await this.#fitting(models, room, wantedOf)
+    const lacking = room?.lacking
+    if (lacking !== undefined && requireRoom === true) throw new ViewError('E_NO_SPACE', lacking, { path })
+    for (const each of wantedOf(shown)) if (!this.#wanted.has(each.at)) this.#wanted.set(each.at, each)
+    return { ...(await this.#change()), lacking }
+  }
+
+  async #change(): Promise<StandingResult> {
     const { path, layout, key } = this.#request
     const toMake = [...this.#wanted.values()].filter((each) => !this.#isThere(each))
     const stale = Object.keys(this.#own.entries).filter((at) => !this.#wanted.has(at))
     const makeable = toMake.filter((each) => this.#isOursOrAbsent(each.at))
     const folders = this.#foldersWith(makeable)
     const groups = new Set([...this.#wanted.values()].flatMap(({ group }) => group ?? []))
-    rmSync(join(path, WORK_FOLDER, 'drafts'), { recursive: true, force: true })
     if (makeable.length > 0 || stale.length > 0) {
       // known as ours before they are there
       const entries = { ...this.#own.entries }
-      for (const { at, entry } of makeable) entries[at] = [...new Set([...(entries[at] ?? []), markOf(entry)])]
+      for (const { at, entry } of withGroups(makeable, [...this.#wanted.values()]))
+        entries[at] = [...new Set([...(entries[at] ?? []), this.#markOf(entry)])]
+      this.#marks = entries
       const all = [...new Set([...(this.#own.groups ?? []), ...groups])]
       writeOwnEntries(path, { layout, entries, groups: all, folders })
-      this.#make(makeable)
+      await this.#make(makeable)
       this.#removeAll(stale)
     }
-    const entries: Record<string, readonly string[]> = {}
-    for (const each of this.#wanted.values()) if (this.#isThere(each)) entries[each.at] = [markOf(each.entry)]
+    const entries = this.#present()
     const kept = folders.toReversed().filter((folder) => !this.#prune(folder))
     const own: OwnEntries = { layout, key, entries, groups: [...groups], folders: kept.toReversed() }
     if (JSON.stringify(own) !== JSON.stringify(this.#own)) writeOwnEntries(path, own)
-    const present = Object.keys(entries).length
-    return { entries: present, made: makeable.length, removed: stale.length, taken: this.#taken }
+    return {
+      entries: Object.keys(entries).length,
+      made: makeable.length,
+      removed: stale.length,
+      taken: this.#taken,
+      copiedBytes: Object.values(entries).reduce((sum, [mark = '']) => sum + copiedBytes(mark), 0)
+    }
+  }
+
+  /** What is as it should be, with its mark. */
+  #present(): Readonly<Record<string, readonly string[]>> {
+    const { path } = this.#request
+    const entries: Record<string, readonly string[]> = {}
+    for (const { at, entry } of this.#wanted.values()) {
+      const mark = this.#marksFor(at, entry).find((each) => lies(join(path, at), each) === true)
+      if (mark === undefined) continue
+      const isSharing = 'file' in entry && this.#sharing.has(entry.file.path)
+      entries[at] = [isSharing ? sharingMark(mark) : mark]
+    }
+    return entries
+  }
+
+  /** The models whose missing copies fit, the first ones first. */
+  async #fitting(
+    models: readonly StandingModel[],
+    room: CopyRoom,
+    wantedOf: (some: readonly StandingModel[]) => readonly WantedEntry[]
+  ): Promise<readonly StandingModel[]> {
+    const fitting: StandingModel[] = []
+    const counted = new Set<string>()
+    for (const model of models) {
+      const wanted = wantedOf([model])
+      const toMake = wanted.filter((each) => !this.#isThere(each) && this.#isOursOrAbsent(each.at, false))
+      const files = withGroups(toMake, wanted).filter(({ at }) => !counted.has(at))
+      if (!(await room.take(files.flatMap(({ entry }) => ('file' in entry ? entry.file : []))))) continue
+      for (const { at } of files) counted.add(at)
+      fitting.push(model)
+    }
+    return fitting
   }
 
   /** The folders that we made, or are about to make, the outer ones first. */
@@ -146,7 +221,7 @@ class Sync {
   }
 
   /** Content first, then what names it; a folder that has to appear at once is made elsewhere, and renamed. */
-  #make(makeable: readonly WantedEntry[]): void {
+  async #make(makeable: readonly WantedEntry[]): Promise<void> {
     const { path } = this.#request
     const single: WantedEntry[] = []
     for (const [group, members] of Map.groupBy(makeable, (each) => each.group)) {
@@ -156,20 +231,23 @@ class Sync {
       }
       const draft = this.#draft()
       for (const { at, entry, group: of } of this.#wanted.values())
-        if (of === group) this.#place(join(draft, at.slice(group.length + 1)), entry)
+        if (of === group) await this.#place(join(draft, at.slice(group.length + 1)), entry)
       mkdirSync(dirname(join(path, group)), { recursive: true })
       if (exists(join(path, group))) renameSync(join(path, group), this.#draft())
       renameSync(draft, join(path, group))
     }
     for (const isLast of [false, true])
       for (const { at, entry, isLast: named = false } of single)
-        if (named === isLast) this.#replace(join(path, at), entry)
+        if (named === isLast) await this.#replace(join(path, at), entry)
   }
 
   /** What names others goes first; a folder that appeared at once goes at once. */
   #removeAll(stale: readonly string[]): void {
     const { path } = this.#request
-    const rank = (at: string): number => (/(?:^|\/)(?:refs|manifests)\/|^models\.ini$|\.yaml$/.test(at) ? 0 : 1)
+    const rank = (at: string): number => {
+      if (/(?:^|\/)(?:refs|trees|manifests)\/|^models\.ini$|\.yaml$/.test(at)) return 0
+      return at.includes('/snapshots/') ? 1 : 2
+    }
     const going = new Set(stale)
     for (const group of this.#own.groups ?? []) {
       const members = Object.keys(this.#own.entries).filter((at) => at.startsWith(`${group}/`))
@@ -198,38 +276,73 @@ class Sync {
     return draft
   }
 
-  #replace(to: string, entry: Entry): void {
-    mkdirSync(dirname(to), { recursive: true })
+  async #replace(to: string, entry: Entry): Promise<void> {
     const draft = this.#draft()
-    this.#place(draft, entry)
+    await this.#place(draft, entry)
+    mkdirSync(dirname(to), { recursive: true })
     renameSync(draft, to)
   }
 
-  #place(to: string, entry: Entry): void {
+  async #place(to: string, entry: Entry): Promise<void> {
+    throwIfAborted(this.#options.signal)
     mkdirSync(dirname(to), { recursive: true })
     if ('text' in entry) return writeFileSync(to, entry.text)
+    if ('link' in entry) return this.#link(to, entry.link)
+    const { file } = entry
+    if (this.#request.copy !== true) return this.#link(to, file.path)
+    if (await copyShown(file, to, this.#options)) this.#sharing.add(file.path)
+    const time = copyTimeMs(file) / 1000
+    utimesSync(to, time, time)
+  }
+
+  #link(to: string, text: string): void {
     try {
-      symlinkSync(entry.link, to)
+      symlinkSync(text, to)
     } catch (error) {
       const { path } = this.#request
-      if (!['EPERM', 'ENOTSUP', 'EOPNOTSUPP'].includes(errnoOf(error) ?? '')) throw error
-      const message = `the file system of ${path} has no symbolic links, which a standing view consists of`
+      if (!isLinkRefused(error)) throw error
+      const message = `the file system of ${path} has no symbolic links; a standing view there has to consist of copies (--copy)`
       throw new ViewError('E_NOT_LINKABLE', message, { path }, error)
     }
   }
 
-  #isThere({ at, entry }: WantedEntry): boolean {
-    const found = markAt(join(this.#request.path, at), 'link' in entry)
-    return found === markOf(entry)
+  #hasLinks(): boolean {
+    const probe = this.#draft()
+    try {
+      symlinkSync('probe', probe)
+    } catch (error) {
+      if (isLinkRefused(error)) return false
+      throw error
+    }
+    rmSync(probe)
+    return true
+  }
+
+  #markOf(entry: Entry): string {
+    if ('text' in entry) return textMark(entry.text)
+    if ('link' in entry) return linkMark(entry.link)
+    const { file } = entry
+    return this.#request.copy === true ? copyMark(file) : linkMark(file.path)
+  }
+
+  /** What may lie there as it should be. */
+  #marksFor(at: string, entry: Entry): readonly string[] {
+    if (!('file' in entry) || this.#request.copy !== true) return [this.#markOf(entry)]
+    return (this.#marks[at] ?? []).filter((mark) => isCopyOf(mark, entry.file))
+  }
+
+  #isThere({ at, entry }: Pick<WantedEntry, 'at' | 'entry'>): boolean {
+    const path = join(this.#request.path, at)
+    return this.#marksFor(at, entry).some((mark) => lies(path, mark) === true)
   }
 
   /** Whether there is nothing at a path, or something that we made. */
   #isOursOrAbsent(at: string, isNoted = true): boolean {
     const path = join(this.#request.path, at)
-    const marks = this.#own.entries[at] ?? []
-    const found = markAt(path, marks.length === 0 || marks.some((mark) => mark.startsWith('L')))
-    const { root } = this.#request
-    if (found === undefined || marks.includes(found) || found.startsWith(`L${root}${sep}`)) return true
+    // undefined: nothing is there
+    if ((this.#own.entries[at] ?? []).some((mark) => lies(path, mark) !== false)) return true
+    const link = linkAt(path)
+    if (link === undefined || link.startsWith(`${this.#request.root}${sep}`)) return true
     if (isNoted && this.#taken.length < MAX_NAMED) this.#taken.push(path)
     return false
   }
@@ -241,31 +354,11 @@ class Sync {
   }
 }
 
-/** `L` and the text of a link, or `T` and the SHA-256 of a file. */
-const markOf = (entry: Entry): string => ('link' in entry ? `L${entry.link}` : `T${sha256(entry.text)}`)
-
-const sha256 = (bytes: string | Uint8Array): string => createHash('sha256').update(bytes).digest('hex')
-
-/** Above this, a file is none of ours. */
-const MAX_TEXT_BYTES = 16 << 20
-
-/** Undefined if nothing is there; empty for what cannot be ours. */
-function markAt(path: string, isLink: boolean): string | undefined {
-  try {
-    // most entries are links: one call for each
-    if (isLink) return `L${readlinkSync(path)}`
-  } catch (error) {
-    if (['ENOENT', 'ENOTDIR'].includes(errnoOf(error) ?? '')) return undefined
-    if (errnoOf(error) !== 'EINVAL') throw error
-  }
-  try {
-    const stats = lstatSync(path)
-    if (stats.isSymbolicLink()) return `L${readlinkSync(path)}`
-    return stats.isFile() && stats.size <= MAX_TEXT_BYTES ? `T${sha256(readFileSync(path))}` : ''
-  } catch (error) {
-    if (['ENOENT', 'ENOTDIR'].includes(errnoOf(error) ?? '')) return undefined
-    throw error
-  }
+/** Entries to make, and the others of their groups, which are made with them. */
+function withGroups(toMake: readonly WantedEntry[], wanted: readonly WantedEntry[]): readonly WantedEntry[] {
+  const groups = new Set(toMake.flatMap(({ group }) => group ?? []))
+  const beside = wanted.filter(({ group }) => group !== undefined && groups.has(group))
+  return [...new Set([...toMake, ...beside])]
 }
 
 const exists = (path: string): boolean => lstatSync(path, { throwIfNoEntry: false }) !== undefined

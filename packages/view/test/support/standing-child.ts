@@ -4,4 +4,4 @@ import { syncStanding } from '@svc/view'
 
 const { requests } = JSON.parse(readFileSync(process.argv[2]!, 'utf8'))
 process.stdout.write('started\n')
-for (let i = 0; ; i++) syncStanding(requests[i % requests.length])
+for (let i = 0; ; i++) await syncStanding(requests[i % requests.length])

@@ -312,7 +312,8 @@ class AsyncRoutes:
         return await self._call("GET /v1/views/standing", StandingViewList, locals())
 
     async def add_standing_view(
-        self, *, layout: StandingLayout, path: str, match: list[str] | None = None
+        self, *, layout: StandingLayout, path: str, match: list[str] | None = None,
+        copy: bool | None = None, reload: str | None = None
     ) -> StandingView:
         """Let a tool's folder follow this store; saved in the daemon's configuration."""
         return await self._call("PUT /v1/views/standing", StandingView, locals())

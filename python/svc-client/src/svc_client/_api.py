@@ -1082,8 +1082,19 @@ class StandingView:
     """absolute: the tool's folder; made if it is absent"""
     match: list[str] | None = None
     """models to show: `ns/name:quant`, with `*` in all parts; default: all"""
+    copy: bool | None = None
+    """true: the files are copies, which share blocks with the store where they can; default: links
+    """
+    reload: str | None = None
+    """layout `llama`: the address of llama-server's router on this machine, such as
+    `http://127.0.0.1:8080`
+    """
     entries: int
-    """links and small files in it that are ours"""
+    """links, copies and small files in it that are ours"""
+    copied_bytes: int | None = None
+    """the space that copies take beyond that of the store"""
+    bytes_done: int | None = None
+    """while copies are being made: those so far"""
     taken: list[str] | None = None
     """some of the paths where the tool's own files are, which stay"""
     problem: str | None = None
@@ -1395,7 +1406,8 @@ class Routes:
         return self._call("GET /v1/views/standing", StandingViewList, locals())
 
     def add_standing_view(
-        self, *, layout: StandingLayout, path: str, match: list[str] | None = None
+        self, *, layout: StandingLayout, path: str, match: list[str] | None = None,
+        copy: bool | None = None, reload: str | None = None
     ) -> StandingView:
         """Let a tool's folder follow this store; saved in the daemon's configuration."""
         return self._call("PUT /v1/views/standing", StandingView, locals())
