@@ -18,7 +18,7 @@ const sound: Files = {
   'packages/manifest/src/seal.ts': `import { createHash, type Hash } from 'node:crypto'\nexport const x = (): Hash => createHash('x')\n`,
   'packages/swarm/src/wire/frame.ts': `// Date.${'now'}() in a comment is no fault\nexport const now = 1\n`,
   'packages/swarm/src/wire/mse.ts': `import { randomBytes } from 'node:crypto'\nexport const x = randomBytes\n`,
-  'packages/cas/src/long.ts': `export function outer(): void {\n${functionOf('  inner', '1\n'.repeat(50))}${'  1\n'.repeat(50)}}\n`,
+  'packages/cas/src/long.ts': `export function outer(): void {\n${functionOf('  inner', '1\n'.repeat(28))}${'  1\n'.repeat(28)}}\n`,
   'packages/cas/src/choice.ts': `export function choose(x: number): void {\n  switch (x) {\n${cases(30)}  }\n}\n`
 }
 
@@ -48,6 +48,13 @@ const broken: [name: string, rule: RuleName, path: string, line: number, content
   ['a pure module waits', 'pure', 'packages/metainfo/src/a.ts', 1, `export const x = () => set${'Timeout'}(x, 1)\n`],
   ['ref uses a global of Node', 'pure', 'packages/ref/src/a.ts', 1, `export const x = Buffer.from('x')\n`],
   ['a long function', 'function-size', 'packages/cas/src/a.ts', 2, `\n${functionOf('export f', '1\n'.repeat(60))}`],
+  [
+    'a short function around a long one that has a name',
+    'function-size',
+    'packages/cas/src/a.ts',
+    1,
+    `export function outer(): void {\n${functionOf('  inner', '1\n'.repeat(50))}${'  1\n'.repeat(10)}}\n`
+  ],
   [
     'a function with too many decisions',
     'function-size',

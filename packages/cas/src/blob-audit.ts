@@ -1,11 +1,10 @@
-import { allOf } from '@svc/internal-concurrency'
 import { errnoOf } from '@svc/internal-errors'
 import { syncFolder } from '@svc/internal-files'
 import type { Sha256Digest } from '@svc/ref'
 import { readTwice } from './blob-pass.ts'
-import { notFound } from './blob-reader.ts'
-import { CasError, ioError, throwIfAborted } from './errors.ts'
+import { CasError, ioError } from './errors.ts'
 import { digestAt, SHARDS } from './layout.ts'
+import { Scrub, type ScrubbedBlobs } from './scrub.ts'
 import type { BlobInfo, BlobStore, ScrubReport, VerifyOptions, VerifyResult } from './store.ts'
 import type { StoreContext } from './store-context.ts'
 
@@ -102,67 +101,14 @@ export class BlobAudit {
     }
   }
 
-  /** Uses all threads. Unreadable blobs are reported as one failure at the end, after all others have been checked. */
+  /** Uses all threads. @throws CasError `E_IO` for blobs that cannot be read, after all others have been checked */
   async scrub(options: Parameters<BlobStore['scrub']>[0] = {}): Promise<ScrubReport> {
-    return this.#context.run(options.signal, async (signal) => {
-      let [blobs, bytes, blobsTotal, bytesTotal] = [0, 0, 0, 0]
-      const tell = (more: number): void => {
-        bytes += more
-        options.onProgress?.({
-          blobs,
-          bytes,
-          blobsTotal: Math.max(blobs, blobsTotal),
-          bytesTotal: Math.max(bytes, bytesTotal)
-        })
-      }
-      for await (const { sizeBytes } of this.list()) {
-        throwIfAborted(signal)
-        blobsTotal++
-        bytesTotal += sizeBytes
-      }
-      const mismatched: Sha256Digest[] = []
-      const unreadable: Sha256Digest[] = []
-      let failure: unknown
-      const one = async (digest: Sha256Digest): Promise<void> => {
-        let told = 0
-        const onProgress = (done: number): void => {
-          tell(done - told)
-          told = done
-        }
-        try {
-          const { status } = await this.#verify(digest, { onProgress }, signal)
-          if (status === 'missing') throw notFound(digest)
-          if (status === 'mismatched') mismatched.push(digest)
-        } catch (error) {
-          if (signal.aborted) return
-          // deleted since the listing: nothing to check.
-          if (error instanceof CasError && error.code === 'E_NOT_FOUND') return
-          unreadable.push(digest)
-          failure ??= error
-        }
-        blobs++
-        tell(0)
-      }
-      const listed = this.list()
-      const lane = async (): Promise<void> => {
-        for await (const { digest } of listed) {
-          if (signal.aborted) break
-          await one(digest)
-        }
-      }
-      // more than there are threads, so that the next file is already open when a thread becomes free.
-      await allOf(Array.from({ length: this.#context.threads.hashThreads * 2 }, lane))
-      throwIfAborted(signal)
-      mismatched.sort()
-      if (unreadable.length > 0) {
-        throw new CasError(
-          'E_IO',
-          `${unreadable.length} blobs could not be read, e.g. ${unreadable[0]}`,
-          { unreadable, mismatched },
-          failure
-        )
-      }
-      return { checked: blobs, mismatched }
-    })
+    const blobs: ScrubbedBlobs = {
+      list: () => this.list(),
+      verify: (digest, wanted, signal) => this.#verify(digest, wanted, signal)
+    }
+    // more than there are threads, so that the next file is already open when a thread becomes free.
+    const lanes = this.#context.threads.hashThreads * 2
+    return this.#context.run(options.signal, (signal) => new Scrub(blobs, signal, options.onProgress).run(lanes))
   }
 }

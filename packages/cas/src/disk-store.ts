@@ -18,8 +18,8 @@ import { ioError } from './errors.ts'
 import { HashThreads } from './hash-threads.ts'
 import { prepareIdentity, RootGuard, type RootState, rootState } from './identity.ts'
 import { Ingestor } from './ingest.ts'
-import { layoutOf, makeRoot, prepareLayout } from './layout.ts'
-import { lockRoot } from './root-lock.ts'
+import { type Layout, layoutOf, makeRoot, prepareLayout } from './layout.ts'
+import { lockRoot, type RootLock } from './root-lock.ts'
 import type { DiskBlobStore } from './store.ts'
 import { StoreContext } from './store-context.ts'
 import { StoreOwner } from './store-owner.ts'
@@ -72,73 +72,89 @@ const look = async (port: FilePort, options: RootOptions): Promise<RootState> =>
  */
 export async function openDiskStore(options: DiskStoreOptions): Promise<DiskBlobStore> {
   const port = await loadFilePort(options.filePort)
-  const { folders = [], newId, clock = systemClock } = options
   await look(port, options)
   const root = await madeRoot(port, options.root)
   const layout = layoutOf(root)
   const lock = await lockRoot(layout.lock)
   let owner: StoreOwner | undefined
   try {
+    const { clock = systemClock } = options
     owner = await StoreOwner.claim(layout.owner, { clock, isShared: await isOnNetworkFileSystem(port, root) })
-    const isNew = await prepareLayout(port, layout, lock.afterCrash)
-    const id = await prepareIdentity(port, layout, { folders, newId })
-    const guard = new RootGuard(layout, id, lock, owner, folders)
-    const threads = new HashThreads(root, options.filePort, options.hashThreads)
-    const context = new StoreContext(layout, port, threads, guard, clock, await delaysBlocks(port, root))
-    const { leases, notDurable } = context
-    const partials = new DiskPartials(context, options.checkpointMs ?? TWO_SECONDS_MS)
-    partials.sweep({
-      maxAgeMs: options.maxPartialAgeMs ?? TWO_WEEKS_MS,
-      lastUsedMs: lock.lastUsedMs
-    })
-    const blobs = new DiskBlobs(context)
-    const ingestor = new Ingestor(context)
-    const audit = new BlobAudit(context)
-    const endHoldOff = await holdOffOnNetworkFileSystem(port, root)
-    const close = async (): Promise<void> => {
-      await context.abortAll()
-      const failure = await partials.releaseAll()
-      await threads.close()
-      endHoldOff()
-      await owner?.release()
-      // a name whose folder could not be synced is made durable, or is gone, after the start that follows a crash
-      lock.release(notDurable.size === 0)
-      if (failure !== undefined) throw failure
-    }
-    let closed: Promise<void> | undefined
-    return {
-      root,
-      id,
-      isNew,
-      lockKind: lock.kind,
-      requireRoot: () => guard.requireRoot(),
-      requireOwner: () => guard.requireOwner(),
-      check: () => guard.check(),
-      blobPath: layout.blob,
-      freeBytes: () => context.freeBytes(),
-      stat: (digest) => blobs.stat(digest),
-      open: (digest) => blobs.open(digest),
-      remove: (digest, removal) => blobs.remove(digest, removal),
-      lease: (digests) => leases.acquire(digests),
-      isLeased: (digest) => leases.covers(digest),
-      ingest: (source, expected) => ingestor.ingest(source, expected),
-      ingestNamed: (files, expected) => ingestor.ingestNamed(files, expected),
-      sharesBlocks: ({ fd }) => ingestor.sharesBlocks(fd),
-      partial: (key, wanted) => partials.open(key, wanted),
-      partialStatus: (key) => partials.status(key),
-      listPartials: () => partials.list(),
-      abortPartial: (key) => partials.abort(key),
-      list: () => audit.list(),
-      verify: (digest, wanted) => audit.verify(digest, wanted),
-      scrub: (wanted) => audit.scrub(wanted),
-      close: () => (closed ??= close())
-    }
+    return await openOwned({ port, layout, lock, owner, clock }, options)
   } catch (error) {
     await owner?.release()
     // what a crash before this start left behind is still unchecked
     lock.release(!lock.afterCrash)
     throw error
   }
+}
+
+/** A root that nobody else has. */
+interface OwnedRoot {
+  readonly port: FilePort
+  readonly layout: Layout
+  readonly lock: RootLock
+  readonly owner: StoreOwner
+  readonly clock: Clock
+}
+
+async function openOwned(owned: OwnedRoot, options: DiskStoreOptions): Promise<DiskBlobStore> {
+  const { port, layout, lock, owner, clock } = owned
+  const { root } = layout
+  const { folders = [], newId } = options
+  const isNew = await prepareLayout(port, layout, lock.afterCrash)
+  const id = await prepareIdentity(port, layout, { folders, newId })
+  const guard = new RootGuard(layout, id, lock, owner, folders)
+  const threads = new HashThreads(root, options.filePort, options.hashThreads)
+  const context = new StoreContext(layout, port, threads, guard, clock, await delaysBlocks(port, root))
+  const partials = new DiskPartials(context, options.checkpointMs ?? TWO_SECONDS_MS)
+  partials.sweep({ maxAgeMs: options.maxPartialAgeMs ?? TWO_WEEKS_MS, lastUsedMs: lock.lastUsedMs })
+  const [blobs, ingestor, audit] = [new DiskBlobs(context), new Ingestor(context), new BlobAudit(context)]
+  const endHoldOff = await holdOffOnNetworkFileSystem(port, root)
+  let closed: Promise<void> | undefined
+  return {
+    root,
+    id,
+    isNew,
+    lockKind: lock.kind,
+    requireRoot: () => guard.requireRoot(),
+    requireOwner: () => guard.requireOwner(),
+    check: () => guard.check(),
+    blobPath: layout.blob,
+    freeBytes: () => context.freeBytes(),
+    stat: (digest) => blobs.stat(digest),
+    open: (digest) => blobs.open(digest),
+    remove: (digest, removal) => blobs.remove(digest, removal),
+    lease: (digests) => context.leases.acquire(digests),
+    isLeased: (digest) => context.leases.covers(digest),
+    ingest: (source, expected) => ingestor.ingest(source, expected),
+    ingestNamed: (files, expected) => ingestor.ingestNamed(files, expected),
+    sharesBlocks: ({ fd }) => ingestor.sharesBlocks(fd),
+    partial: (key, wanted) => partials.open(key, wanted),
+    partialStatus: (key) => partials.status(key),
+    listPartials: () => partials.list(),
+    abortPartial: (key) => partials.abort(key),
+    list: () => audit.list(),
+    verify: (digest, wanted) => audit.verify(digest, wanted),
+    scrub: (wanted) => audit.scrub(wanted),
+    close: () => (closed ??= close(owned, context, partials, endHoldOff))
+  }
+}
+
+async function close(
+  { lock, owner }: OwnedRoot,
+  context: StoreContext,
+  partials: DiskPartials,
+  endHoldOff: () => void
+): Promise<void> {
+  await context.abortAll()
+  const failure = await partials.releaseAll()
+  await context.threads.close()
+  endHoldOff()
+  await owner.release()
+  // a name whose folder could not be synced is made durable, or is gone, after the start that follows a crash
+  lock.release(context.notDurable.size === 0)
+  if (failure !== undefined) throw failure
 }
 
 /** The root itself may be a symbolic link, which is resolved once, here; below the root, links are never followed. */

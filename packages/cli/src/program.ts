@@ -7,7 +7,7 @@ import { addInspectCommands } from './program/inspect.ts'
 import { addMaintainCommands } from './program/maintain.ts'
 import { addRemoveCommands } from './program/remove.ts'
 import { addShareCommands } from './program/share.ts'
-import { type CommandTools, type CommandWork, common, MODULES } from './program/tools.ts'
+import { type ActionArguments, type CommandTools, type CommandWork, common, MODULES } from './program/tools.ts'
 import { addUseCommands } from './program/use.ts'
 import { addNamesOfOthers } from './program/words-of-others.ts'
 import { type CommonOptions, openSession, type Session } from './session.ts'
@@ -41,8 +41,29 @@ function askedForVersion(): never {
  * with `json` the caller prints the parser's errors.
  */
 export function buildProgram(version: string, terminal: Terminal, signal: AbortSignal, json: boolean): Command {
-  const { stdout, stderr } = terminal
-  const program = common(new Command('svc'))
+  const program = programOf(terminal, json)
+  const open: OpenSession = (options) => openSession(options, version, terminal, signal)
+  const add: CommandTools['add'] = (nameAndArgs, description, parent = program) =>
+    common(parent.command(nameAndArgs).description(description))
+  const tools: CommandTools = {
+    program,
+    add,
+    group: add,
+    run: (module, name) => action(open, module, name, true),
+    runAtOnce: (module, name) => action(open, module, name, false)
+  }
+  for (const [heading, addCommands] of GROUPS) {
+    program.commandsGroup(heading)
+    addCommands(tools)
+  }
+  addNamesOfOthers(program)
+  dressHelp(program)
+  return program
+}
+
+/** The program without its commands. */
+const programOf = ({ stdout, stderr }: Terminal, json: boolean): Command =>
+  common(new Command('svc'))
     .description('Keep models in a local, verified store. Talks to the daemon svcd over its socket.')
     .option('-V, --version', "print the version, and the running daemon's")
     .on('option:version', askedForVersion)
@@ -75,38 +96,29 @@ export function buildProgram(version: string, terminal: Terminal, signal: AbortS
       ].join('\n')
     )
 
-  const runner =
-    (needsDaemon: boolean): CommandTools['run'] =>
-    (module, name) =>
-    async (...given) => {
-      const command = given.at(-1) as Command
-      const options = command.optsWithGlobals<CommonOptions>()
-      const open = (socket = options.socket) =>
-        openSession({ ...options, ...(socket && { socket }) }, version, terminal, signal)
-      const carryOut = async (session: Session): Promise<void> => {
-        const { [name]: work } = await MODULES[module]()
-        await (work as CommandWork)(session, ...given)
-      }
-      if (options.inProcess === true && (STAYING.has(module) || STAYING.has(`${module}.${String(name)}`)))
-        throw usage(`svc ${namesOf(command)} needs a daemon that stays: one with --in-process ends with its command`)
-      if (needsDaemon && options.inProcess === true)
-        return (await import('./service/in-process.ts')).withDaemonInProcess(open, carryOut)
-      const session = open()
-      try {
-        if (needsDaemon) await awaitDaemon(session)
-        await carryOut(session)
-      } finally {
-        session.client.close()
-      }
+type OpenSession = (options: CommonOptions) => Session
+
+/** What a command does with a session of its own. `needsDaemon`: which is there, or is started. */
+const action =
+  (open: OpenSession, module: keyof typeof MODULES, name: PropertyKey, needsDaemon: boolean) =>
+  async (...given: ActionArguments): Promise<void> => {
+    const command = given.at(-1) as Command
+    const options = command.optsWithGlobals<CommonOptions>()
+    const carryOut = async (session: Session): Promise<void> => {
+      const { [name]: work } = (await MODULES[module]()) as Readonly<Record<PropertyKey, CommandWork>>
+      await work!(session, ...given)
     }
-  const add: CommandTools['add'] = (nameAndArgs, description, parent = program) =>
-    common(parent.command(nameAndArgs).description(description))
-  const tools: CommandTools = { program, add, group: add, run: runner(true), runAtOnce: runner(false) }
-  for (const [heading, addCommands] of GROUPS) {
-    program.commandsGroup(heading)
-    addCommands(tools)
+    if (options.inProcess === true && (STAYING.has(module) || STAYING.has(`${module}.${String(name)}`)))
+      throw usage(`svc ${namesOf(command)} needs a daemon that stays: one with --in-process ends with its command`)
+    if (needsDaemon && options.inProcess === true) {
+      const { withDaemonInProcess } = await import('./service/in-process.ts')
+      return withDaemonInProcess((socket = options.socket) => open({ ...options, ...(socket && { socket }) }), carryOut)
+    }
+    const session = open(options)
+    try {
+      if (needsDaemon) await awaitDaemon(session)
+      await carryOut(session)
+    } finally {
+      session.client.close()
+    }
   }
-  addNamesOfOthers(program)
-  dressHelp(program)
-  return program
-}

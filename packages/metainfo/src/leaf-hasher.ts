@@ -24,42 +24,15 @@ export interface LeafHasher {
  * the result buffer (at first up to 16 MiB, which covers 8 GiB of data); it is a hint and is not checked.
  */
 export default function createLeafHasher(_options?: unknown, sizeBytes?: number): LeafHasher {
-  const expected = sizeBytes === undefined ? 64 : Math.max(1, blockCount(sizeBytes))
-  let leaves = new Uint8Array(Math.min(expected * HASH_BYTES, MAX_FIRST_ALLOCATION))
-  let length = 0
-  /** The nodes above the leaves so far, of `SUBTREE_LEVEL`. */
-  let subtrees = new Uint8Array(0)
-  let folded = 0
+  const leaves = new LeafLayer(sizeBytes === undefined ? 64 : Math.max(1, blockCount(sizeBytes)))
   /** For a block that spans chunks or is the last, and no larger than the file: a thousand small files need a thousand of them. */
   let block = new Uint8Array(0)
   let held = 0
   const hold = (bytes: Uint8Array): void => {
-    if (block.length < held + bytes.length) {
-      const larger = new Uint8Array(Math.min(BLOCK_BYTES, Math.max(sizeBytes ?? BLOCK_BYTES, held + bytes.length)))
-      larger.set(block.subarray(0, held))
-      block = larger
-    }
+    const most = Math.min(BLOCK_BYTES, Math.max(sizeBytes ?? BLOCK_BYTES, held + bytes.length))
+    if (block.length < held + bytes.length) block = grown(block, held, most)
     block.set(bytes, held)
     held += bytes.length
-  }
-  const put = (bytes: Uint8Array): void => {
-    if (length === leaves.length) {
-      const larger = new Uint8Array(leaves.length * 2)
-      larger.set(leaves)
-      leaves = larger
-    }
-    sha256Into(bytes, leaves, length)
-    length += HASH_BYTES
-    if (length % SUBTREE_LEAVES === 0) foldSubtree(length - SUBTREE_LEAVES)
-  }
-  const foldSubtree = (start: number): void => {
-    if (folded === subtrees.length) {
-      const larger = new Uint8Array(Math.max(64 * HASH_BYTES, folded * 2))
-      larger.set(subtrees)
-      subtrees = larger
-    }
-    subtrees.set(foldLayer(leaves.subarray(start, length), 0, SUBTREE_LEVEL), folded)
-    folded += HASH_BYTES
   }
   return {
     update(chunk) {
@@ -68,25 +41,65 @@ export default function createLeafHasher(_options?: unknown, sizeBytes?: number)
         at = Math.min(BLOCK_BYTES - held, chunk.length)
         hold(at === chunk.length ? chunk : chunk.subarray(0, at))
         if (held < BLOCK_BYTES) return
-        put(block)
+        leaves.put(block)
         held = 0
       }
-      for (; at + BLOCK_BYTES <= chunk.length; at += BLOCK_BYTES) put(chunk.subarray(at, at + BLOCK_BYTES))
+      for (; at + BLOCK_BYTES <= chunk.length; at += BLOCK_BYTES) leaves.put(chunk.subarray(at, at + BLOCK_BYTES))
       if (at < chunk.length) hold(chunk.subarray(at))
     },
     digest() {
-      if (held > 0) put(block.subarray(0, held))
+      if (held > 0) leaves.put(block.subarray(0, held))
       held = 0
-      return length === leaves.length ? leaves : leaves.slice(0, length)
+      return leaves.layer()
     },
-    further() {
-      const count = length / HASH_BYTES
-      if (count < 2) return {}
-      if (length < SUBTREE_LEAVES) return { root: ancestorLayer(leaves.subarray(0, length), 0, heightOf(count)) }
-      if (length % SUBTREE_LEAVES !== 0) foldSubtree(length - (length % SUBTREE_LEAVES))
-      const layer = subtrees.slice(0, folded)
-      if (folded === HASH_BYTES) return { root: layer }
-      return { root: ancestorLayer(layer, SUBTREE_LEVEL, heightOf(count) - SUBTREE_LEVEL), subtrees: layer }
-    }
+    further: () => leaves.further()
   }
+}
+
+/** The leaves so far, and the nodes above them of `SUBTREE_LEVEL`. */
+class LeafLayer {
+  #leaves: Uint8Array
+  #length = 0
+  #subtrees = new Uint8Array(0)
+  #folded = 0
+
+  constructor(expected: number) {
+    this.#leaves = new Uint8Array(Math.min(expected * HASH_BYTES, MAX_FIRST_ALLOCATION))
+  }
+
+  put(block: Uint8Array): void {
+    if (this.#length === this.#leaves.length) this.#leaves = grown(this.#leaves, this.#length, this.#length * 2)
+    sha256Into(block, this.#leaves, this.#length)
+    this.#length += HASH_BYTES
+    if (this.#length % SUBTREE_LEAVES === 0) this.#foldSubtree(this.#length - SUBTREE_LEAVES)
+  }
+
+  layer(): Uint8Array {
+    return this.#length === this.#leaves.length ? this.#leaves : this.#leaves.slice(0, this.#length)
+  }
+
+  further(): ReturnType<LeafHasher['further']> {
+    const count = this.#length / HASH_BYTES
+    if (count < 2) return {}
+    if (this.#length < SUBTREE_LEAVES)
+      return { root: ancestorLayer(this.#leaves.subarray(0, this.#length), 0, heightOf(count)) }
+    const rest = this.#length % SUBTREE_LEAVES
+    if (rest !== 0) this.#foldSubtree(this.#length - rest)
+    const layer = this.#subtrees.slice(0, this.#folded)
+    if (this.#folded === HASH_BYTES) return { root: layer }
+    return { root: ancestorLayer(layer, SUBTREE_LEVEL, heightOf(count) - SUBTREE_LEVEL), subtrees: layer }
+  }
+
+  #foldSubtree(start: number): void {
+    const wanted = Math.max(64 * HASH_BYTES, this.#folded * 2)
+    if (this.#folded === this.#subtrees.length) this.#subtrees = grown(this.#subtrees, this.#folded, wanted)
+    this.#subtrees.set(foldLayer(this.#leaves.subarray(start, this.#length), 0, SUBTREE_LEVEL), this.#folded)
+    this.#folded += HASH_BYTES
+  }
+}
+
+function grown(bytes: Uint8Array, used: number, sizeBytes: number): Uint8Array<ArrayBuffer> {
+  const larger = new Uint8Array(sizeBytes)
+  larger.set(bytes.subarray(0, used))
+  return larger
 }

@@ -76,19 +76,7 @@ export async function fetchArtifact(
     }
   })
   const { handle } = joined
-  let before: number | undefined
-  const report = (now: TorrentProgress): void => {
-    if (now.state === 'fetching' || now.state === 'seeding') before ??= now.verifiedBytes
-    const verifiedBytes = before === undefined ? 0 : now.verifiedBytes - before
-    context.onProgress({
-      blobsDone: blobs.size,
-      bytesDone: verifiedBytes + now.unverifiedBytes,
-      verifiedBytes,
-      peers: now.peers,
-      sources: now.peers + now.webseeds,
-      rateBytesPerSecond: Math.round(now.downloadRate)
-    })
-  }
+  const report = reporting(blobs, context)
   try {
     await followFetch(
       {
@@ -114,6 +102,23 @@ export async function fetchArtifact(
     await artifacts.leave(torrent.manifestDigest)
     context.signal.throwIfAborted()
     throw error
+  }
+}
+
+/** Tells what this fetch has brought, beyond what was here when it began. */
+function reporting(blobs: ReadonlySet<unknown>, { onProgress }: ArtifactFetchContext): (now: TorrentProgress) => void {
+  let before: number | undefined
+  return (now) => {
+    if (now.state === 'fetching' || now.state === 'seeding') before ??= now.verifiedBytes
+    const verifiedBytes = before === undefined ? 0 : now.verifiedBytes - before
+    onProgress({
+      blobsDone: blobs.size,
+      bytesDone: verifiedBytes + now.unverifiedBytes,
+      verifiedBytes,
+      peers: now.peers,
+      sources: now.peers + now.webseeds,
+      rateBytesPerSecond: Math.round(now.downloadRate)
+    })
   }
 }
 

@@ -53,53 +53,68 @@ export interface Store {
 
 const add = (samples: Samples, sample: number): Samples => [...samples, sample].slice(-MAX_SAMPLES)
 
+/** What the bridge told. */
+const signals = () => ({
+  link: signal<Link>('connecting'),
+  status: signal<Status | undefined>(),
+  jobs: signal<readonly Job[]>([]),
+  courses: signal<ReadonlyMap<string, Course>>(new Map()),
+  traffic: signal<{ readonly down: Samples; readonly up: Samples }>({ down: [], up: [] }),
+  inventory: signal<Inventory | undefined>(),
+  disk: signal<Disk | undefined>(),
+  notice: signal<Notice | undefined>()
+})
+type Known = ReturnType<typeof signals>
+
 /** All that the page knows, kept current by the bridge's events. */
 export function createStore(bridge: BridgeClient, events: Events): Store {
-  const link = signal<Link>('connecting')
-  const status = signal<Status | undefined>()
-  const jobs = signal<readonly Job[]>([])
-  const courses = signal<ReadonlyMap<string, Course>>(new Map())
-  const traffic = signal<{ readonly down: Samples; readonly up: Samples }>({ down: [], up: [] })
-  const inventory = signal<Inventory | undefined>()
-  const disk = signal<Disk | undefined>()
-  const notice = signal<Notice | undefined>()
+  const known = signals()
+  const { inventory, status, disk, notice } = known
   const rows = computed(() => rowsOf(inventory.value, status.value))
-
-  function failed(error: unknown): void {
-    if (error instanceof BridgeError && error.code === 'E_FORBIDDEN') link.value = 'expired'
-    else if (error instanceof BridgeError && error.code === 'E_ENDED') link.value = 'ended'
-    else if (error instanceof BridgeError)
-      notice.value = { text: [error.message, error.hint].filter(Boolean).join('. '), isError: true }
-    else throw error
-  }
   const attempt: Store['attempt'] = async (work, done) => {
     try {
       const result = await work()
       if (done !== undefined) notice.value = { text: done(result), isError: false }
       return result
     } catch (error) {
-      failed(error)
+      failed(known, error)
       return undefined
     }
+  }
+  const measure = async (): Promise<void> => {
+    const read = await attempt(bridge.disk)
+    if (read !== undefined) disk.value = read
   }
   const load = async (): Promise<void> => {
     const read = await attempt(bridge.models)
     if (read !== undefined) inventory.value = read
     if (disk.value !== undefined) await measure()
   }
-  const measure = async (): Promise<void> => {
-    const read = await attempt(bridge.disk)
-    if (read !== undefined) disk.value = read
+  follow(known, events, () => void load())
+  events.onerror = () => {
+    // perhaps only the connection was lost: a question tells.
+    void attempt(bridge.models)
   }
+  return { bridge, ...known, rows, attempt, measure }
+}
+
+function failed({ link, notice }: Known, error: unknown): void {
+  if (!(error instanceof BridgeError)) throw error
+  if (error.code === 'E_FORBIDDEN') link.value = 'expired'
+  else if (error.code === 'E_ENDED') link.value = 'ended'
+  else notice.value = { text: [error.message, error.hint].filter(Boolean).join('. '), isError: true }
+}
+
+/** Takes what the events tell. `load` reads the models. */
+function follow({ link, status, jobs, courses, traffic, notice }: Known, events: Events, load: () => void): void {
   const listen = <T>(name: string, take: (data: T) => void): void =>
     events.addEventListener(name, (event) => batch(() => take(JSON.parse((event as MessageEvent<string>).data) as T)))
-
   /** Whether the jobs that the page knows are those of the daemon that answers. */
   let isFollowing = false
   listen<{ state: 'up' | 'away' }>('daemon', ({ state }) => {
     link.value = state
     isFollowing = false
-    if (state === 'up') void load()
+    if (state === 'up') load()
   })
   listen<Status>('status', (now) => {
     status.value = now
@@ -119,12 +134,7 @@ export function createStore(bridge: BridgeClient, events: Events): Store {
     jobs.value = mergeJobs(isFollowing ? jobs.value : [], changed, gone)
     isFollowing = true
   })
-  listen('models', () => void load())
-  events.onerror = () => {
-    // perhaps only the connection was lost: a question tells.
-    void attempt(bridge.models)
-  }
-  return { bridge, link, status, jobs, courses, traffic, inventory, rows, disk, notice, attempt, measure }
+  listen('models', load)
 }
 
 /** The jobs that have ended since the last look, those that also began since then among them. */

@@ -14,21 +14,27 @@ import {
   QUANT
 } from './tools.ts'
 
+/** Takes files as they are, whatever they are. */
+const asTheyAre = (command: Command): Command => command.addOption(OPAQUE).addOption(ALLOW_PICKLE)
+
+/** Of every import. */
+const ofEach = (command: Command): Command =>
+  command
+    .option('-d, --detach', 'do not wait; print the job id')
+    .option('--replace', 'take over the name if another model has it')
+    .addOption(EVICT)
+
+/** Of a repository of the hub. */
+const ofHub = (command: Command): Command =>
+  imported(command, 'another name to keep it under')
+    .option('--revision <rev>', 'a branch, tag or commit instead of the default branch')
+    .addOption(AUX)
+    .addOption(ALL)
+    .option('--dry-run', 'only show what it would fetch, store and skip')
+
 export function addImportCommands({ add, group, run }: CommandTools): void {
   const imports = group('import', 'import a model from files, the hub, a swarm, the catalog or a registry')
-  const ofHub = (command: Command): Command =>
-    imported(command, 'another name to keep it under')
-      .option('--revision <rev>', 'a branch, tag or commit instead of the default branch')
-      .addOption(AUX)
-      .addOption(ALL)
-      .option('--dry-run', 'only show what it would fetch, store and skip')
-  const ofEach = (command: Command): Command =>
-    command
-      .option('-d, --detach', 'do not wait; print the job id')
-      .option('--replace', 'take over the name if another model has it')
-      .addOption(EVICT)
   const importSource = run('importSource', 'importSource')
-  const asTheyAre = (command: Command): Command => command.addOption(OPAQUE).addOption(ALLOW_PICKLE)
   ofHub(asTheyAre(ofEach(imports)))
     .argument('[source]', 'org/name:quant, a URL of the hub, the address of what svc publish wrote, or a path')
     .action((source: string | undefined, options, command: Command) =>

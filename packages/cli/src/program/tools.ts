@@ -3,7 +3,7 @@ import { COMMON_OPTIONS } from '../help.ts'
 import type { Session } from '../session.ts'
 
 /** What commander gives to an action: the arguments, the options, the command. */
-type ActionArguments = Parameters<Parameters<Command['action']>[0]>
+export type ActionArguments = Parameters<Parameters<Command['action']>[0]>
 
 export type CommandWork = (session: Session, ...given: ActionArguments) => Promise<void> | void
 

@@ -31,66 +31,87 @@ interface OpenConnection {
  * place or none.
  */
 export function shareConnections(server: Server, connections: Connections, maxConnections: number, clock: Clock): void {
-  const least = (held: ReadonlySet<OpenConnection>): OpenConnection => leastOf(held, connections, clock.monotonic())
-  const shares = new HostShares<OpenConnection>(maxConnections, {
-    hasLeft: ({ socket }) => socket.readableEnded,
-    leastOf: least
-  })
-  /** With a place, but unknown. */
-  const unknown = new Set<OpenConnection>()
-  const guests = new Set<OpenConnection>()
-  const drop = ({ socket }: OpenConnection): void => {
-    // leaves nothing behind, which closing does for a minute
-    socket.resetAndDestroy()
-    server.emit('drop')
-  }
-  const place = (held: OpenConnection, user?: string): void => {
-    const going = shares.add(held.host, held, user)
-    if (going !== undefined) drop(going)
-    if (user === LOCAL && going !== held) unknown.add(held)
-  }
-  const receive = (held: OpenConnection): void => {
-    if (guests.size >= MAX_GUESTS) {
-      const going = least(guests)
-      guests.delete(going)
-      drop(going)
-    }
-    guests.add(held)
-    void look()
-  }
-  let isLooking = false
-  const look = async (): Promise<void> => {
-    if (isLooking) return
-    isLooking = true
-    while (guests.size > 0) {
-      const asked = [...unknown, ...guests]
-      const users = await usersOf(
-        asked.map(({ end }) => end),
-        clock
-      )
-      // first those with a place, with whom the guests are compared
-      for (const held of asked) {
-        const user = users.get(held.end)
-        if (guests.delete(held)) place(held, user ?? LOCAL)
-        else if (user !== undefined && unknown.delete(held)) shares.assign(held, user)
-      }
-    }
-    isLooking = false
-  }
   server.maxConnections = maxConnections + MAX_GUESTS + NEWCOMERS
-  server.on('connection', (socket: Socket) => {
+  const shares = new ConnectionShares(server, connections, maxConnections, clock)
+  server.on('connection', (socket: Socket) => shares.receive(socket))
+}
+
+class ConnectionShares {
+  readonly #server: Server
+  readonly #clock: Clock
+  readonly #shares: HostShares<OpenConnection>
+  readonly #leastOf: (held: ReadonlySet<OpenConnection>) => OpenConnection
+  /** With a place, but unknown. */
+  readonly #unknown = new Set<OpenConnection>()
+  readonly #guests = new Set<OpenConnection>()
+  #isLooking = false
+
+  constructor(server: Server, connections: Connections, maxConnections: number, clock: Clock) {
+    this.#server = server
+    this.#clock = clock
+    this.#leastOf = (held) => leastOf(held, connections, clock.monotonic())
+    this.#shares = new HostShares<OpenConnection>(maxConnections, {
+      hasLeft: ({ socket }) => socket.readableEnded,
+      leastOf: this.#leastOf
+    })
+  }
+
+  receive(socket: Socket): void {
     const { remoteAddress: host } = socket
     // it has left already
     if (host === undefined) return void socket.destroy()
     const isHere = isLocal(socket)
-    const held = { socket, host, end: isHere ? clientEnd(socket) : '', sinceMs: clock.monotonic() }
+    const held = { socket, host, end: isHere ? clientEnd(socket) : '', sinceMs: this.#clock.monotonic() }
     socket.once('close', () => {
-      for (const each of [shares, unknown, guests]) each.delete(held)
+      for (const each of [this.#shares, this.#unknown, this.#guests]) each.delete(held)
     })
-    if (!isHere) place(held)
-    else if (TELLS_USERS && shares.size >= maxConnections) receive(held)
-    else place(held, LOCAL)
-  })
+    if (!isHere) this.#place(held)
+    else if (TELLS_USERS && this.#shares.size >= this.#shares.limit) this.#admit(held)
+    else this.#place(held, LOCAL)
+  }
+
+  #place(held: OpenConnection, user?: string): void {
+    const going = this.#shares.add(held.host, held, user)
+    if (going !== undefined) this.#drop(going)
+    if (user === LOCAL && going !== held) this.#unknown.add(held)
+  }
+
+  /** As a guest. */
+  #admit(held: OpenConnection): void {
+    if (this.#guests.size >= MAX_GUESTS) {
+      const going = this.#leastOf(this.#guests)
+      this.#guests.delete(going)
+      this.#drop(going)
+    }
+    this.#guests.add(held)
+    void this.#look()
+  }
+
+  /** Finds out who the guests are. */
+  async #look(): Promise<void> {
+    if (this.#isLooking) return
+    this.#isLooking = true
+    while (this.#guests.size > 0) {
+      const asked = [...this.#unknown, ...this.#guests]
+      const users = await usersOf(
+        asked.map(({ end }) => end),
+        this.#clock
+      )
+      // first those with a place, with whom the guests are compared
+      for (const held of asked) {
+        const user = users.get(held.end)
+        if (this.#guests.delete(held)) this.#place(held, user ?? LOCAL)
+        else if (user !== undefined && this.#unknown.delete(held)) this.#shares.assign(held, user)
+      }
+    }
+    this.#isLooking = false
+  }
+
+  #drop({ socket }: OpenConnection): void {
+    // leaves nothing behind, which closing does for a minute
+    socket.resetAndDestroy()
+    this.#server.emit('drop')
+  }
 }
 
 function leastOf(held: ReadonlySet<OpenConnection>, connections: Connections, nowMs: number): OpenConnection {

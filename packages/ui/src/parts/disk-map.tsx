@@ -133,16 +133,7 @@ interface DiskMapProps {
 export function DiskMap({ disk, onOpen, onCollect }: DiskMapProps) {
   const box = useRef<HTMLDivElement>(null)
   const [active, setActive] = useState(0)
-  const [size, setSize] = useState({ width: 900, height: 280 })
-  useLayoutEffect(() => {
-    const look = (): void => {
-      const { clientWidth: width, clientHeight: height } = box.current!
-      if (width > 0) setSize({ width, height })
-    }
-    look()
-    addEventListener('resize', look)
-    return () => removeEventListener('resize', look)
-  }, [])
+  const size = useSizeOf(box)
   const groups = groupsOf(disk)
   const total = sumOf(groups)
   const { frames, tiles } = layOut(groups, size.width, size.height)
@@ -171,29 +162,63 @@ export function DiskMap({ disk, onOpen, onCollect }: DiskMapProps) {
             {frame.hasHead && shortOf(frame.name)}
           </div>
         ))}
-        {tiles.map(({ part, isAlone, ...at }, i) => {
-          const isRoomy = at.width > 72 && at.height > 38
-          const hasLabel = isRoomy || (at.width > 36 && at.height > 16)
-          return (
-            <button
-              type="button"
-              key={part.name}
-              class={isRoomy ? part.kind : `${part.kind} small`}
-              tabIndex={i === Math.min(active, tiles.length - 1) ? 0 : -1}
-              title={`${part.name}\n${formatBytes(part.bytes)}`}
-              aria-label={TEXTS.map.tile(part.name, formatBytes(part.bytes), percent(part.bytes / total))}
-              style={{ ...place(at), '--hue': `${hueOf(repoOf(part.name))}` }}
-              onFocus={() => setActive(i)}
-              onClick={() => open(part)}
-            >
-              {hasLabel && <b>{isAlone ? shortOf(part.name) : part.label}</b>}{' '}
-              {isRoomy && <small>{formatBytes(part.bytes)}</small>}
-            </button>
-          )
-        })}
+        {tiles.map((tile, i) => (
+          <MapTile
+            key={tile.part.name}
+            tile={tile}
+            total={total}
+            isCurrent={i === Math.min(active, tiles.length - 1)}
+            onFocus={() => setActive(i)}
+            onOpen={() => open(tile.part)}
+          />
+        ))}
       </div>
       <figcaption class="hint">{TEXTS.map.hint}</figcaption>
     </figure>
+  )
+}
+
+/** In pixels, as of now. */
+function useSizeOf(box: { readonly current: HTMLElement | null }) {
+  const [size, setSize] = useState({ width: 900, height: 280 })
+  useLayoutEffect(() => {
+    const look = (): void => {
+      const { clientWidth: width, clientHeight: height } = box.current!
+      if (width > 0) setSize({ width, height })
+    }
+    look()
+    addEventListener('resize', look)
+    return () => removeEventListener('resize', look)
+  }, [])
+  return size
+}
+
+interface MapTileProps {
+  readonly tile: DrawnTile
+  /** Bytes of the whole map. */
+  readonly total: number
+  readonly isCurrent: boolean
+  readonly onFocus: () => void
+  readonly onOpen: () => void
+}
+
+function MapTile({ tile: { part, isAlone, ...at }, total, isCurrent, onFocus, onOpen }: MapTileProps) {
+  const isRoomy = at.width > 72 && at.height > 38
+  const hasLabel = isRoomy || (at.width > 36 && at.height > 16)
+  const size = formatBytes(part.bytes)
+  return (
+    <button
+      type="button"
+      class={isRoomy ? part.kind : `${part.kind} small`}
+      tabIndex={isCurrent ? 0 : -1}
+      title={`${part.name}\n${size}`}
+      aria-label={TEXTS.map.tile(part.name, size, percent(part.bytes / total))}
+      style={{ ...place(at), '--hue': `${hueOf(repoOf(part.name))}` }}
+      onFocus={onFocus}
+      onClick={onOpen}
+    >
+      {hasLabel && <b>{isAlone ? shortOf(part.name) : part.label}</b>} {isRoomy && <small>{size}</small>}
+    </button>
   )
 }
 

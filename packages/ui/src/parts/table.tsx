@@ -37,25 +37,10 @@ const MARGIN = 8
 /** Renders only the visible rows. One is in the tab order; arrows, Page Up and Down, Home and End move it. */
 export function Table<T>({ label, rows, columns, keyOf, onOpen, sort, picks }: TableProps<T>) {
   const box = useRef<HTMLDivElement>(null)
-  const [view, setView] = useState({ top: 0, height: 600, row: ROW_HEIGHT })
+  const { view, scroll } = useScrolledView(box)
   const [active, setActive] = useState(0)
   const [isMoved, setMoved] = useState(false)
   const pick = usePicking(rows, picks)
-  const look = (): void => {
-    const { scrollTop = 0, clientHeight = 0 } = box.current ?? {}
-    const row = box.current?.querySelector('[data-row]')?.getBoundingClientRect().height
-    setView({ top: scrollTop, height: clientHeight || 600, row: row || ROW_HEIGHT })
-  }
-  // rows do not change while it scrolls: measuring them would lay the page out for each frame.
-  const scroll = (): void => {
-    const { scrollTop: top = 0 } = box.current ?? {}
-    setView((seen) => (Math.floor(top / seen.row) === Math.floor(seen.top / seen.row) ? seen : { ...seen, top }))
-  }
-  useLayoutEffect(() => {
-    look()
-    addEventListener('resize', look)
-    return () => removeEventListener('resize', look)
-  }, [])
   const first = Math.max(0, Math.floor(view.top / view.row) - MARGIN)
   const end = Math.min(rows.length, Math.ceil((view.top + view.height) / view.row) + MARGIN)
   const current = Math.min(Math.max(active, first), Math.max(first, end - 1))
@@ -90,27 +75,66 @@ export function Table<T>({ label, rows, columns, keyOf, onOpen, sort, picks }: T
                   onPick={(isRange) => pick(first + i, isRange)}
                 />
               )}
-              {columns.map((column, c) => (
-                <td key={column.id} class={classOf(column)}>
-                  {c === 0 && onOpen !== undefined ? (
-                    <Opener
-                      isCurrent={first + i === current}
-                      onFocus={() => setActive(first + i)}
-                      onOpen={() => onOpen(row)}
-                    >
-                      {column.cell(row)}
-                    </Opener>
-                  ) : (
-                    column.cell(row)
-                  )}
-                </td>
-              ))}
+              <Cells
+                row={row}
+                columns={columns}
+                isCurrent={first + i === current}
+                onFocus={() => setActive(first + i)}
+                onOpen={onOpen}
+              />
             </tr>
           ))}
         </tbody>
         <Gap height={(rows.length - end) * view.row} />
       </table>
     </div>
+  )
+}
+
+/** What of the box is seen, in pixels, and the height of a row; `scroll` looks again. */
+function useScrolledView(box: { readonly current: HTMLElement | null }) {
+  const [view, setView] = useState({ top: 0, height: 600, row: ROW_HEIGHT })
+  const look = (): void => {
+    const { scrollTop = 0, clientHeight = 0 } = box.current ?? {}
+    const row = box.current?.querySelector('[data-row]')?.getBoundingClientRect().height
+    setView({ top: scrollTop, height: clientHeight || 600, row: row || ROW_HEIGHT })
+  }
+  // rows do not change while it scrolls: measuring them would lay the page out for each frame.
+  const scroll = (): void => {
+    const { scrollTop: top = 0 } = box.current ?? {}
+    setView((seen) => (Math.floor(top / seen.row) === Math.floor(seen.top / seen.row) ? seen : { ...seen, top }))
+  }
+  useLayoutEffect(() => {
+    look()
+    addEventListener('resize', look)
+    return () => removeEventListener('resize', look)
+  }, [])
+  return { view, scroll }
+}
+
+interface CellsProps<T> {
+  readonly row: T
+  readonly columns: readonly ColumnOf<T>[]
+  readonly isCurrent: boolean
+  readonly onFocus: () => void
+  readonly onOpen: ((row: T) => void) | undefined
+}
+
+function Cells<T>({ row, columns, isCurrent, onFocus, onOpen }: CellsProps<T>) {
+  return (
+    <>
+      {columns.map((column, c) => (
+        <td key={column.id} class={classOf(column)}>
+          {c === 0 && onOpen !== undefined ? (
+            <Opener isCurrent={isCurrent} onFocus={onFocus} onOpen={() => onOpen(row)}>
+              {column.cell(row)}
+            </Opener>
+          ) : (
+            column.cell(row)
+          )}
+        </td>
+      ))}
+    </>
   )
 }
 
