@@ -55,6 +55,13 @@ export async function startWorld(scratch: string): Promise<World> {
         ]
       },
       {
+        id: 'onnx-community/Model-ONNX',
+        files: [
+          json('config.json', { model_type: 'bert' }),
+          { path: 'onnx/model.onnx', content: { seed: 51, sizeBytes: 100_000 }, lfs: true }
+        ]
+      },
+      {
         id: 'acme/image-model',
         files: [
           {
