@@ -118,6 +118,24 @@ export default {
       to: { path: '^packages/', pathNot: `^packages/(internal|${PACKAGES.library.join('|')})/` }
     },
     {
+      name: 'contract-above-libraries',
+      comment:
+        'Libraries have types of their own, which daemon/src/api makes the contract’s of: of the client they know the class alone',
+      severity: 'error',
+      from: {
+        path: '^packages/(internal/)?[^/]+/src/',
+        pathNot: '^packages/((client|daemon|cli|ui)/|internal/bridge/|library/src/embedded/open-or-connect)'
+      },
+      to: { path: '^packages/client/' }
+    },
+    {
+      name: 'contract-of-programs',
+      comment: 'Routes, bodies and their schemas are for programs and the page',
+      severity: 'error',
+      from: { path: '^packages/(internal/)?[^/]+/src/', pathNot: '^packages/(client|daemon|cli|ui)/' },
+      to: { path: '^packages/client/src/protocol' }
+    },
+    {
       name: 'direction-server',
       comment: 'What listens knows blobs, and nothing of what is served',
       severity: 'error',

@@ -110,7 +110,23 @@ const broken: [name: string, change: Files, found: string[]][] = [
       'packages/internal/server/package.json': manifest('internal-server', { '@svc/client': '1' }),
       'packages/internal/server/src/index.ts': `import { PATHS } from '@svc/client'\nexport const paths = PATHS\n`
     },
-    ['direction-server: packages/internal/server/src/index.ts → packages/client/src/index.ts']
+    [
+      'contract-above-libraries: packages/internal/server/src/index.ts → packages/client/src/index.ts',
+      'direction-server: packages/internal/server/src/index.ts → packages/client/src/index.ts'
+    ]
+  ],
+  [
+    'a library takes its types from the contract',
+    {
+      'packages/client/package.json': { ...manifest('client'), exports: { './protocol': './src/protocol.ts' } },
+      'packages/client/src/protocol.ts': `export type View = string\n`,
+      'packages/library/package.json': manifest('library', { '@svc/client': '1' }),
+      'packages/library/src/import/bring.ts': `import type { View } from '@svc/client/protocol'\nexport type Shown = View\n`
+    },
+    [
+      'contract-above-libraries: packages/library/src/import/bring.ts → packages/client/src/protocol.ts',
+      'contract-of-programs: packages/library/src/import/bring.ts → packages/client/src/protocol.ts'
+    ]
   ],
   [
     'the page takes code of the client',

@@ -12,13 +12,14 @@ import { afterEach, beforeEach, expect, test } from 'vitest'
 import { Artifacts } from '../../../internal/state/src/artifacts.ts'
 import { Documents } from '../../../internal/state/src/documents.ts'
 import { Members } from '../../../internal/state/src/members.ts'
-import { type InventoryDeps, inventoryText } from '../../../internal/state/src/models.ts'
+import type { ListingDeps } from '../../../internal/state/src/models.ts'
 import { NewerCommits } from '../../../internal/state/src/newer-commits.ts'
 import { decided } from '../../../internal/state/src/provenance.ts'
 import { ReplacedFiles, STATE_FOLDERS } from '../../../internal/state/src/replace.ts'
 import { Repos } from '../../../internal/state/src/repos.ts'
 import { oneChunk } from '../../../internal/state/src/small-blob.ts'
 import { Usage } from '../../../internal/state/src/usage.ts'
+import { inventoryText } from '../../src/api/inventory.ts'
 import { recordText } from '../support/records.ts'
 
 const REPOSITORIES = 80
@@ -26,7 +27,7 @@ const EMPTY = { trackers: [], webseeds: [], peers: [] }
 
 let root: string
 let store: DiskBlobStore
-let deps: InventoryDeps & { readonly artifacts: Artifacts }
+let deps: ListingDeps & { readonly artifacts: Artifacts }
 
 beforeEach(async () => {
   root = mkdtempSync(join(tmpdir(), 'svc-models-'))

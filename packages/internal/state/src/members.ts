@@ -1,6 +1,5 @@
 import { join } from 'node:path'
 import type { DiskBlobStore } from '@svc/cas'
-import type { ModelMember } from '@svc/client/protocol'
 import { loopBudget } from '@svc/internal-concurrency'
 import { listFolder } from '@svc/internal-files'
 import type { ModelIndex } from '@svc/manifest'
@@ -9,8 +8,8 @@ import { companionsUnder } from './artifact-record.ts'
 import type { ArtifactState } from './artifacts.ts'
 import { LibraryError } from './library-error.ts'
 import type { NewerCommits } from './newer-commits.ts'
-import { shownOrigin } from './origin.ts'
-import { isPrivate, isRestricted, verdictOf } from './provenance.ts'
+import { type ShownOrigin, shownOrigin } from './origin.ts'
+import { isPrivate, isRestricted, verdictOf, type WithheldFact } from './provenance.ts'
 import { stampOf } from './stamp.ts'
 import type { StoreState } from './state.ts'
 import { type OnUnreadable, UnreadableStateError } from './strict.ts'
@@ -20,6 +19,39 @@ export interface MembersDeps extends Pick<StoreState, 'documents' | 'artifacts'>
   readonly store: Pick<DiskBlobStore, 'root' | 'blobPath'>
   readonly usage: Usage
   readonly newer: NewerCommits
+}
+
+/** A quant under a name, with what is known of it here. */
+export interface ListedQuant {
+  readonly quant: string
+  readonly manifest: Sha256Digest
+  /** Of its files; 0 while the manifest is missing. */
+  readonly sizeBytes: number
+  readonly complete: boolean
+  readonly private: boolean
+  /** UTC, RFC 3339. */
+  readonly importedAt?: string
+  /** UTC, RFC 3339. */
+  readonly lastUsedAt?: string
+  /** Of files that are not here. */
+  readonly missingBytes?: number
+  /** Some of the missing files were found corrupt. */
+  readonly damaged?: boolean
+  /** At doors that no configuration opens. */
+  readonly withheld?: { readonly fact: WithheldFact; readonly reason: string }
+  /** Its repository needed access. */
+  readonly restricted?: true
+  /** The document that lists its companions. */
+  readonly companions?: Sha256Digest
+  /** Its weights that no runtime can load. */
+  readonly malformed?: readonly string[]
+  /** Evicted. */
+  readonly away?: true
+  /** Its owner wants its bytes to stay. */
+  readonly pinned?: true
+  readonly origin?: ShownOrigin
+  /** The newer commit that was last found. */
+  readonly newer?: string
 }
 
 type Recorded = ArtifactState | 'damaged' | undefined
@@ -46,8 +78,8 @@ export class Members {
     { members }: Pick<ModelIndex, 'members'>,
     quarantined: ReadonlySet<Sha256Digest>,
     onUnreadable: OnUnreadable
-  ): Promise<ModelMember[]> {
-    const listed: ModelMember[] = []
+  ): Promise<ListedQuant[]> {
+    const listed: ListedQuant[] = []
     for (const { quant, manifest } of members) {
       if (loopBudget.isOver('lists')) await loopBudget.next('lists')
       const files = await this.#filesOf(manifest)
@@ -64,7 +96,7 @@ export class Members {
     files: Files | undefined,
     recorded: Recorded,
     quarantined: ReadonlySet<Sha256Digest>
-  ): ModelMember {
+  ): ListedQuant {
     const { usage, newer, store } = this.#deps
     const isDamaged = recorded === 'damaged'
     const state = isDamaged ? undefined : recorded
@@ -126,20 +158,20 @@ export class Members {
 }
 
 /** Why it is withheld at doors that no configuration opens. */
-function withheldOf(state: Recorded): Pick<ModelMember, 'withheld'> {
+function withheldOf(state: Recorded): Pick<ListedQuant, 'withheld'> {
   const verdict = verdictOf(state, 'export')
   return verdict.given ? {} : { withheld: { fact: verdict.fact, reason: verdict.reason } }
 }
 
-const malformedOf = (state: ArtifactState | undefined): Pick<ModelMember, 'malformed'> =>
+const malformedOf = (state: ArtifactState | undefined): Pick<ListedQuant, 'malformed'> =>
   state?.provenance.malformed === undefined ? {} : { malformed: [...state.provenance.malformed] }
 
-function besideOf(state: ArtifactState | undefined, name: string): Pick<ModelMember, 'companions'> {
+function besideOf(state: ArtifactState | undefined, name: string): Pick<ListedQuant, 'companions'> {
   const companions = companionsUnder(state, name)
   return companions === undefined ? {} : { companions }
 }
 
-const roomOf = (state: ArtifactState | undefined, complete: boolean): Pick<ModelMember, 'pinned' | 'away'> => ({
+const roomOf = (state: ArtifactState | undefined, complete: boolean): Pick<ListedQuant, 'pinned' | 'away'> => ({
   ...(state?.kept && { pinned: true }),
   ...(state?.away && !complete && { away: true })
 })
@@ -148,7 +180,7 @@ function originOf(
   state: ArtifactState | undefined,
   name: string,
   newer: string | undefined
-): Pick<ModelMember, 'origin' | 'newer'> {
+): Pick<ListedQuant, 'origin' | 'newer'> {
   if (state === undefined) return {}
   return { origin: shownOrigin(state.source, name), ...(newer !== undefined && { newer }) }
 }

@@ -1,11 +1,17 @@
 import { isObject } from '@svc/internal-http/json'
 import { isDigest } from '@svc/ref'
 
-/** A record below `state/` cannot be read. It is named in the error and left alone (spec disk.10, disk.19). */
-export abstract class UnreadableStateError extends Error {
+/** A record below `state/` that cannot be read; what it names is left out. */
+export interface DamagedFile {
   /** Relative to the root, as in `state/repos/ns/name.json`. */
   readonly file: string
-  /** The problem. */
+  /** What is wrong with it, and what to do, for people. */
+  readonly what: string
+}
+
+/** A record below `state/` cannot be read. It is named in the error and left alone (spec disk.10, disk.19). */
+export abstract class UnreadableStateError extends Error implements DamagedFile {
+  readonly file: string
   readonly what: string
 
   constructor(file: string, what: string, cause?: unknown) {

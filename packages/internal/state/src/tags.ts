@@ -1,5 +1,4 @@
 import { withLease } from '@svc/cas'
-import type { TagEntry, TagList } from '@svc/client/protocol'
 import type { RepoId, Sha256Digest } from '@svc/ref'
 import type { Documents } from './documents.ts'
 import { LibraryError } from './library-error.ts'
@@ -7,7 +6,18 @@ import type { Needed } from './needed.ts'
 import type { RepoState, Repos } from './repos.ts'
 import { stampOf } from './stamp.ts'
 import type { StoreState } from './state.ts'
-import type { UnreadableStateError } from './strict.ts'
+import type { DamagedFile, UnreadableStateError } from './strict.ts'
+
+/** One of the owner's tags. */
+export interface ListedTag {
+  /** `ns/name` */
+  readonly repo: string
+  readonly tag: string
+  /** The index that it names. */
+  readonly digest: Sha256Digest
+  /** Whether that is here. */
+  readonly blobPresent: boolean
+}
 
 /** A change of one of the owner's tags (spec ref.10). */
 export interface TagChange extends RepoId {
@@ -65,7 +75,7 @@ export const tagEntries = (
   repo: string,
   { tags }: Pick<RepoState, 'tags'>,
   store: Pick<StoreState['store'], 'blobPath'>
-): TagEntry[] =>
+): ListedTag[] =>
   [...tags].sort(([a], [b]) => (a < b ? -1 : 1)).map(([tag, digest]) => tagEntry(repo, tag, digest, store))
 
 /** A tag, and whether the index that it names is here. */
@@ -74,19 +84,19 @@ export const tagEntry = (
   tag: string,
   digest: Sha256Digest,
   store: Pick<StoreState['store'], 'blobPath'>
-): TagEntry => ({ repo, tag, digest, blobPresent: stampOf(store.blobPath(digest)) !== undefined })
+): ListedTag => ({ repo, tag, digest, blobPresent: stampOf(store.blobPath(digest)) !== undefined })
 
 /** All tags, or those of one repository. @throws UnreadableStateError when that one's record cannot be read */
 export async function listTags(
   { repos, store }: Pick<StoreState, 'repos' | 'store'>,
   only: RepoId | undefined
-): Promise<TagList> {
+): Promise<{ readonly tags: readonly ListedTag[]; readonly damaged?: readonly DamagedFile[] }> {
   if (only !== undefined) {
     const state = await repos.read(only.ns, only.name)
     return { tags: state === undefined ? [] : tagEntries(`${only.ns}/${only.name}`, state, store) }
   }
-  const tags: TagEntry[] = []
-  const damaged: { file: string; what: string }[] = []
+  const tags: ListedTag[] = []
+  const damaged: DamagedFile[] = []
   const onUnreadable = ({ file, what }: UnreadableStateError): void => void damaged.push({ file, what })
   for await (const { ns, name, state } of repos.list(onUnreadable))
     tags.push(...tagEntries(`${ns}/${name}`, state, store))

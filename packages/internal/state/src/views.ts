@@ -3,11 +3,10 @@ import { existsSync } from 'node:fs'
 import { realpath, stat } from 'node:fs/promises'
 import { dirname, isAbsolute, join, sep } from 'node:path'
 import { type Lease, withLease } from '@svc/cas'
-import type { RemovedView, View as ViewAnswer, ViewBody, ViewEntry, ViewLayout, ViewList } from '@svc/client/protocol'
 import { Gate } from '@svc/internal-concurrency'
 import { listFolderIfPresent, makeFolders } from '@svc/internal-files'
 import { digestFromHex, digestHex, formatRepoId, parseDigest, type Sha256Digest } from '@svc/ref'
-import type { MadeView, View, ViewOptions } from '@svc/view'
+import type { MadeView, View, ViewLayout, ViewOptions } from '@svc/view'
 import { ViewError } from '@svc/view/view-error'
 import { LentViews } from './lent-views.ts'
 import { type AdvicePlain, LibraryError } from './library-error.ts'
@@ -20,6 +19,7 @@ import type { Usage } from './usage.ts'
 import { ViewHolds } from './view-holds.ts'
 import { type ShownModel, ViewMaker } from './view-maker.ts'
 import { deviceOf, placeOf, type ViewRecord, ViewRecords } from './view-records.ts'
+import type { GivenView, ListedView, ViewRemoval, ViewRequest } from './view-request.ts'
 
 export interface ViewsDeps extends Pick<StoreState, 'clock' | 'store' | 'documents' | 'artifacts' | 'log'> {
   readonly files: ReplacedFiles
@@ -45,7 +45,7 @@ export interface HeldArtifact {
 type ViewPlace = { readonly place: string; readonly device: string }
 
 interface Making {
-  readonly entry: Omit<ViewEntry, 'present' | 'making' | 'heldUntil'>
+  readonly entry: Omit<ListedView, 'present' | 'making' | 'heldUntil'>
   readonly stop: AbortController
   bytesDone: number
   readonly bytesTotal: number
@@ -162,15 +162,15 @@ export class Views {
    * @throws as `Resolver.resolve`; LibraryError `E_NOT_FOUND` with the absent blobs as candidates, `E_INVALID`;
    *   ViewError
    */
-  make(body: ViewBody): Promise<ViewAnswer> {
+  make(body: ViewRequest): Promise<GivenView> {
     // until the view holds the artifact itself
     return withLease(this.#deps.store, (lease) => this.#make(lease, body))
   }
 
   async #make(
     lease: Lease,
-    { ref, layout = 'files', mode = 'symlink', path, holdSeconds, replace }: ViewBody
-  ): Promise<ViewAnswer> {
+    { ref, layout = 'files', mode = 'symlink', path, holdSeconds, replace }: ViewRequest
+  ): Promise<GivenView> {
     const { resolver, usage } = this.#deps
     const resolved = await resolver.resolve(ref)
     const { manifestDigest } = resolved
@@ -182,7 +182,7 @@ export class Views {
     const { model, own, warnings } = await this.#maker.prepare(resolved, manifestDigest, lease)
     usage.note(manifestDigest)
     const repo = model.manifest.annotations['svc.hf.repo'] === undefined ? formatRepoId(resolved) : undefined
-    const makeAt = ({ place, device }: ViewPlace): Promise<ViewAnswer> =>
+    const makeAt = ({ place, device }: ViewPlace): Promise<GivenView> =>
       this.#maker.change(place, async () => {
         const entry = { path: place, managed: named === undefined, manifestDigest, layout, mode }
         const hold = (): void => {
@@ -211,8 +211,8 @@ export class Views {
    * All views, sorted by path. Records of views that others deleted are dropped; those that cannot be read are left
    * out.
    */
-  async list(): Promise<ViewList> {
-    const views = new Map<string, ViewEntry>()
+  async list(): Promise<readonly ListedView[]> {
+    const views = new Map<string, ListedView>()
     for (const name of await this.#managedNames()) {
       const layout = name.endsWith('-hf') ? 'hf' : 'files'
       const path = join(this.#folder, name)
@@ -241,7 +241,7 @@ export class Views {
       const present = earlier?.present === true && earlier.manifestDigest === entry.manifestDigest
       views.set(entry.path, { ...entry, ...this.#holds.of(entry.path), present, making: { bytesDone, bytesTotal } })
     }
-    return { views: [...views.values()].sort((a, b) => (a.path < b.path ? -1 : 1)) }
+    return [...views.values()].sort((a, b) => (a.path < b.path ? -1 : 1))
   }
 
   /**
@@ -250,7 +250,7 @@ export class Views {
    * @throws LibraryError `E_NOT_FOUND`, `E_INVALID` for a view that is held; ViewError `E_NOT_A_VIEW`; with `ref` as
    *   `Resolver.resolve`
    */
-  async remove(path: string, ref?: string): Promise<RemovedView> {
+  async remove(path: string, ref?: string): Promise<ViewRemoval> {
     if (!isAbsolute(path)) throw bad(`the path ${JSON.stringify(path)} is not absolute`)
     const place = await placeOf(path)
     const model = ref === undefined ? undefined : (await this.#deps.resolver.resolve(ref)).manifestDigest
@@ -368,8 +368,8 @@ export class Views {
     { manifestDigest, companions }: ShownModel,
     layout: ViewLayout,
     repo: string | undefined,
-    makeAt: (at: ViewPlace) => Promise<ViewAnswer>
-  ): Promise<ViewAnswer> {
+    makeAt: (at: ViewPlace) => Promise<GivenView>
+  ): Promise<GivenView> {
     const key = hash('sha256', JSON.stringify([companions?.digest, repo]))
     const [first, own] = [digestHex(manifestDigest), `${digestHex(manifestDigest)}-${key}`]
     const at = (name: string): ViewPlace => ({
@@ -402,8 +402,8 @@ export class Views {
 const bad = (message: string, advice?: AdvicePlain): LibraryError =>
   new LibraryError('E_INVALID', message, { advice: advice && { to: advice } })
 
-/** The API's fields for a view: its files, and the one for a runtime to load if that is unambiguous. */
-async function answerOf(view: View): Promise<Pick<ViewAnswer, 'folder' | 'loads' | 'files'>> {
+/** What callers get of a view: its files, and the one for a runtime to load if that is unambiguous. */
+async function answerOf(view: View): Promise<Pick<GivenView, 'folder' | 'loads' | 'files'>> {
   const { runtimePath } = await import('@svc/view')
   const { folder } = view
   const files = view.files.map(({ name, path, sizeBytes, kind, role, variant, part, digest }) => ({

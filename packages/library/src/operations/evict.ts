@@ -1,4 +1,3 @@
-import type { ViewList } from '@svc/client/protocol'
 import { Gate } from '@svc/internal-concurrency'
 import {
   type AdvicePlain,
@@ -9,6 +8,7 @@ import {
   keptFact,
   type Library,
   LibraryError,
+  type ListedView,
   Unneeded
 } from '@svc/internal-state'
 import type { Manifest } from '@svc/manifest'
@@ -84,14 +84,14 @@ export class Evictions {
     return { nowMs: clock.now(), proofMs }
   }
 
-  async views(): Promise<ViewList['views']> {
-    return (await this.#deps.views.list()).views
+  async views(): Promise<readonly ListedView[]> {
+    return this.#deps.views.list()
   }
 
   /** @param workId an operation to ignore @param views the current ones, if the caller has them */
   async keptBy(
     manifest: Sha256Digest,
-    { workId, views }: { readonly workId?: string | undefined; readonly views?: ViewList['views'] } = {}
+    { workId, views }: { readonly workId?: string | undefined; readonly views?: readonly ListedView[] } = {}
   ): Promise<Kept | undefined> {
     const { artifacts, store, running } = this.#deps
     const standing = await artifacts.standing(manifest)
@@ -141,7 +141,7 @@ export class Evictions {
   }
 }
 
-const viewsOf = (manifest: Sha256Digest, views: ViewList['views']) =>
+const viewsOf = (manifest: Sha256Digest, views: readonly ListedView[]) =>
   views
     .filter(({ manifestDigest, others = [] }) => manifestDigest === manifest || others.includes(manifest))
     .map(({ path, managed, heldUntil, making }) => ({

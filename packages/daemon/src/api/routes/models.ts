@@ -7,10 +7,9 @@ import {
   type Door,
   giveName,
   givenCompanions,
-  type InventoryDeps,
   importTarget,
-  inventoryText,
   type Library,
+  type ListingDeps,
   type NamingDeps,
   type OpenDeps,
   openRef,
@@ -21,6 +20,7 @@ import {
 } from '@svc/library/parts'
 import { formatRepoId, type Sha256Digest } from '@svc/ref'
 import { DaemonError } from '../../errors.ts'
+import { inventoryText } from '../inventory.ts'
 import { repoOf } from '../repo-of.ts'
 import { defineByteRoute, defineRoute, sendJsonText } from '../route.ts'
 
@@ -32,7 +32,7 @@ const PLAN = {
 
 export interface ModelRoutesDeps
   extends OpenDeps,
-    InventoryDeps,
+    ListingDeps,
     NamingDeps,
     WhyDeps,
     Pick<Library, 'store' | 'resolver' | 'documents' | 'artifacts' | 'usage'> {

@@ -15,7 +15,7 @@ export const viewRoutes = ({ views, needed, standing }: ViewRoutesDeps) => ({
     return views.make(body)
   }),
   views: defineRoute(ROUTES.views, async () => {
-    const { views: all } = await views.list()
+    const all = await views.list()
     // the list is useful without this, and a collection or check reports unreadable state
     const named: ReadonlySet<string> | undefined = await needed.named().catch(() => undefined)
     if (named === undefined) return { views: all }
