@@ -25,6 +25,7 @@ import { importMemoryRow } from './rows/import-memory.ts'
 import { importSmallRow } from './rows/import-small.ts'
 import { installedRow } from './rows/installed.ts'
 import { libraryRow } from './rows/library.ts'
+import { planRow } from './rows/plan.ts'
 import { reflinkRow } from './rows/reflink.ts'
 import { resolveRow } from './rows/resolve.ts'
 import { seedRow } from './rows/seed.ts'
@@ -51,6 +52,7 @@ const ROWS: readonly Row[] = [
   cliRow,
   installedRow,
   libraryRow,
+  planRow,
   hubRow,
   seedRow,
   firstRow,
