@@ -124,7 +124,8 @@ export default {
       severity: 'error',
       from: {
         path: '^packages/(internal/)?[^/]+/src/',
-        pathNot: '^packages/((client|daemon|cli|ui)/|internal/bridge/|library/src/embedded/open-or-connect)'
+        pathNot:
+          '^packages/((client|daemon|cli|ui|internal/services)/|internal/bridge/|library/src/embedded/open-or-connect)'
       },
       to: { path: '^packages/client/' }
     },
@@ -132,7 +133,10 @@ export default {
       name: 'contract-of-programs',
       comment: 'Routes, bodies and their schemas are for programs and the page',
       severity: 'error',
-      from: { path: '^packages/(internal/)?[^/]+/src/', pathNot: '^packages/(client|daemon|cli|ui)/' },
+      from: {
+        path: '^packages/(internal/)?[^/]+/src/',
+        pathNot: '^packages/(client|daemon|cli|ui|internal/services)/'
+      },
       to: { path: '^packages/client/src/protocol' }
     },
     {

@@ -1,4 +1,4 @@
-import { daemonState } from './daemon-state.ts'
+import { daemonState } from '@svc/internal-services'
 import type { Session } from './session.ts'
 
 /** Longest wait for a start; then the command continues, and reports what it finds. */

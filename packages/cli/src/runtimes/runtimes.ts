@@ -1,4 +1,4 @@
-import { programInPath } from '../executables.ts'
+import { programInPath } from '@svc/internal-files'
 
 /** A model as runtimes take it. All paths are absolute. */
 export interface ModelToRun {

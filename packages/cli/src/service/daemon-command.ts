@@ -1,8 +1,8 @@
 import { existsSync, realpathSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { isExecutable, programInPath } from '@svc/internal-files'
 import { CliError, usage } from '../errors.ts'
-import { isExecutable, programInPath } from '../executables.ts'
 
 /** Options of Node for `svcd`, as in its launchers; `packages/daemon/bin/svcd.cjs` has the reason. */
 export const DAEMON_NODE_FLAGS = ['--max-semi-space-size=1'] as const

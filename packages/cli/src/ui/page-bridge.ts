@@ -1,9 +1,8 @@
 import { ClientError } from '@svc/client'
-import { Bridge, type BridgeBehind, type BridgeOptions, type ToldError } from '@svc/internal-bridge'
+import { Bridge, type BridgeBehind, type BridgeOptions, isBrowserHere, type ToldError } from '@svc/internal-bridge'
 import { CliError } from '../errors.ts'
 import { reportOf } from '../report.ts'
 import type { Session } from '../session.ts'
-import { isBrowserHere } from './desktop.ts'
 import { findRoute } from './routes.ts'
 
 /** Serves the page of a session. @throws the error of `listen`, e.g. EADDRINUSE */

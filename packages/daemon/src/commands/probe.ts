@@ -1,14 +1,11 @@
-import { readFileSync, statSync } from 'node:fs'
-import { runtimeFilePath } from '@svc/client/protocol'
-import { type Clock, systemClock } from '@svc/internal-clock'
+import { systemClock } from '@svc/internal-clock'
+import { runtimeFacts } from '@svc/internal-services'
 import { METRICS_PATH, READY_PATH } from '../api/own-routes.ts'
 import { DaemonError } from '../errors.ts'
 import { askSocket } from './ask-socket.ts'
 
 export type Question = 'metrics' | 'health' | 'ready'
 
-/** The same limit that clients use (spec add.30). */
-const STALE_MS = 10_000
 const MAX_REASON = 500
 
 /**
@@ -20,24 +17,11 @@ export async function askCommand(question: Question, socketPath: string, clock =
   const answer = await askSocket(socketPath, path, { clock }).catch((error: Error) => error)
   const isAnswered = !(answer instanceof Error)
   if (isAnswered && answer.status === 200) return question === 'metrics' ? answer.text : 'ok\n'
-  if (question === 'health' && isStarting(socketPath, clock)) return 'starting\n'
+  if (question === 'health' && runtimeFacts(socketPath, clock.now())?.state === 'starting') return 'starting\n'
   if (!isAnswered)
     throw new DaemonError('E_SOURCE_UNAVAILABLE', `no daemon answers at ${socketPath}: ${answer.message}`, {
       cause: answer
     })
   const why = answer.text.trim().slice(0, MAX_REASON) || `it answered with status ${answer.status}`
   throw new DaemonError('E_INTERNAL', `the daemon at ${socketPath}: ${why}`)
-}
-
-function isStarting(socketPath: string, clock: Clock): boolean {
-  try {
-    const path = runtimeFilePath(socketPath)
-    const { state, pid } = JSON.parse(readFileSync(path, 'utf8')) as { state?: unknown; pid?: unknown }
-    if (state !== 'starting' || !Number.isSafeInteger(pid) || clock.now() - statSync(path).mtimeMs > STALE_MS)
-      return false
-    // throws if the process does not exist
-    return process.kill(pid as number, 0)
-  } catch {
-    return false
-  }
 }

@@ -1,3 +1,4 @@
+export { isExecutable, programInPath } from './executables.ts'
 export {
   type FilePort,
   type FilePortFactory,
@@ -22,5 +23,6 @@ export { errnoName, isNoSpace } from './no-space.ts'
 export { claimFolder, NOT_REGULAR, openPartial, openRegular, openSized, tryClaim, writePartial } from './open-file.ts'
 export { QuickReads } from './quick-reads.ts'
 export { replaceFile, TEMPORARY_FILE } from './replace-file.ts'
+export { requireWritable, rewriteFile } from './rewrite-file.ts'
 export { dropFromCache } from './uncached.ts'
 export { readUpTo, readUpToSync, readWhole, readWindow, writeFully, writeFullySync } from './whole.ts'

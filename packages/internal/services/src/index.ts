@@ -1,4 +1,6 @@
 export { installedAgentSocket } from './agent.ts'
+export { isDaemonProcess } from './daemon-process.ts'
+export { daemonState, runtimeFacts } from './daemon-state.ts'
 export { ServiceError } from './errors.ts'
 export { launchd } from './launchd.ts'
 export { describeStep, MANAGERS, type ManagerName, type ServiceManager, type ServiceStep, takeStep } from './manager.ts'

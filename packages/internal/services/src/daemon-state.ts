@@ -27,7 +27,7 @@ export async function daemonState(socketPath: string, nowMs: number): Promise<Da
   }
   // a file of one that was killed may name a process that has its number now
   if (await isAnswered(socketPath)) return { state: 'answers' }
-  const { isDaemonProcessStarting } = await import('./starting-process.ts')
+  const { isDaemonProcessStarting } = await import('./daemon-process.ts')
   return isDaemonProcessStarting(socketPath) ? { state: 'starting', text: STARTING } : { state: 'absent' }
 }
 
@@ -37,7 +37,7 @@ interface StartState {
 }
 
 /** What a daemon writes of itself beside its socket (spec add.30); undefined if it writes nothing, or is gone. */
-function runtimeFacts(socketPath: string, nowMs: number): StartState | undefined {
+export function runtimeFacts(socketPath: string, nowMs: number): StartState | undefined {
   try {
     const path = runtimeFilePath(socketPath)
     const facts = JSON.parse(readFileSync(path, 'utf8'))

@@ -2,10 +2,9 @@ import { spawn } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { programInPath } from '../executables.ts'
-import type { Terminal } from '../terminal.ts'
+import { programInPath } from '@svc/internal-files'
 
-type Env = Terminal['env']
+type Env = Readonly<Record<string, string | undefined>>
 
 /** Whether the person sits at another machine. */
 export const isRemote = ({ SSH_CONNECTION }: Env): boolean => SSH_CONNECTION !== undefined && SSH_CONNECTION !== ''

@@ -1,0 +1,1 @@
+export { type KeyLine, keyEdits, tableEdit } from './edits.ts'
