@@ -49,10 +49,11 @@ export const advised = ({ message, advice }: Pick<LibraryError, 'message' | 'adv
   advice === undefined ? message : message + sentenceOf(advice)
 
 /** The command that imports an artifact, with its companions, on another machine. */
-export function howToFetch({ magnet, pin, companions, as }: PinnedCopy): string {
+export function howToFetch({ magnet, pin, companions, as, recognise }: PinnedCopy): string {
   const second = companions === undefined ? '' : ` --companions ${companions.digest}@${companions.infohash}`
   const named = as === undefined ? '' : ` --as ${as}`
-  return `svc import bt '${magnet}' --pin ${pin}${second}${named}`
+  const asItIs = recognise === undefined ? '' : ` --${recognise}`
+  return `svc import bt '${magnet}' --pin ${pin}${second}${asItIs}${named}`
 }
 
 const SHARED: Readonly<Record<SharedNote, string>> = {

@@ -13,6 +13,8 @@ export interface ListedModel {
   readonly ref?: string
   /** Its owner keeps it from others; whoever imports it does so as well (spec add.39). */
   readonly withheld?: true
+  /** It has files that are imported as they are, if whoever imports it agrees. */
+  readonly opaque?: true
   readonly manifest: Sha256Digest
   /** `btmh:1220<64 hex>` */
   readonly infohash: string
@@ -99,9 +101,21 @@ const orderOf = ({ ref = '\uffff', manifest }: ListedModel): string => `${ref} $
 /** Adds models; each replaces entries with the same manifest or the same ref. */
 export function addToListing(before: Listing, added: readonly Publication[], url: string | undefined): Listing {
   const models = added.map(
-    ({ ref, isWithheld, manifestDigest, infohash, name, magnet, torrentKey, files, companions }): ListedModel => ({
+    ({
+      ref,
+      isWithheld,
+      isOpaque,
+      manifestDigest,
+      infohash,
+      name,
+      magnet,
+      torrentKey,
+      files,
+      companions
+    }): ListedModel => ({
       ...(ref !== undefined && { ref }),
       ...(isWithheld && { withheld: true as const }),
+      ...(isOpaque && { opaque: true as const }),
       manifest: manifestDigest,
       infohash,
       name,

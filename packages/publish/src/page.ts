@@ -29,11 +29,13 @@ export function importCommand(
     manifest,
     ref,
     withheld,
+    opaque,
     companions
   }: Pick<ListedModel, 'magnet' | 'manifest'> & {
     readonly ref?: string | undefined
     readonly companions?: Pick<NonNullable<ListedModel['companions']>, 'digest' | 'infohash'> | undefined
     readonly withheld?: boolean | undefined
+    readonly opaque?: boolean | undefined
   },
   url: string | undefined
 ): string {
@@ -41,6 +43,7 @@ export function importCommand(
   if (companions !== undefined) words.push(`--companions ${companions.digest}@${companions.infohash}`)
   if (url === undefined) words.push("--webseed '<address of this folder>'")
   if (ref !== undefined) words.push(`--as ${ref.split(':')[0]}`)
+  if (opaque === true) words.push('--opaque')
   if (withheld === true) words.push('--private')
   return words.join(' ')
 }

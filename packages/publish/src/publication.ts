@@ -65,6 +65,8 @@ export interface Publication extends PublishedTorrent {
   readonly manifestDigest: Sha256Digest
   readonly ref: string | undefined
   readonly isWithheld: boolean
+  /** It has files that are imported as they are. */
+  readonly isOpaque: boolean
   readonly magnet: string
   readonly companions?: (PublishedTorrent & { readonly digest: Sha256Digest }) | undefined
 }
@@ -90,6 +92,7 @@ export async function publicationOf(input: PublicationInput, signal?: AbortSigna
     manifestDigest,
     ref,
     isWithheld,
+    isOpaque: sealed.document.files.some(({ kind }) => kind === 'opaque'),
     magnet: formatMagnet({ infohash: torrent.infohash, name: torrent.name, trackers, webseeds, peers: [] }),
     ...(await published(torrent, manifest, input.pieceLayers, input, signal)),
     companions: input.companions && (await publishedCompanions(input.companions, input, signal))

@@ -79,7 +79,9 @@ export async function bringCompanions(
     if (!isOfSource(error)) throw error
     const { infohash, name } = torrent
     const magnet = formatMagnet({ infohash, name, ...ownHints(hints) })
-    const again = deps.howToFetch?.({ magnet, pin, companions: wanted, as })
+    const manifest = await documents.manifest(pin).catch(() => undefined)
+    const recognise = manifest?.files.some(({ kind }) => kind === 'opaque') === true ? ('opaque' as const) : undefined
+    const again = deps.howToFetch?.({ magnet, pin, companions: wanted, as, recognise })
     return {
       warnings: [again === undefined ? error.message : `${error.message}; later, this fetches them alone: ${again}`]
     }

@@ -28,6 +28,7 @@ export interface PinnedCopy {
   readonly companions?: { readonly digest: string; readonly infohash: string } | undefined
   /** `ns/name` */
   readonly as?: string | undefined
+  readonly recognise?: 'opaque' | undefined
 }
 
 /** What to fetch, and how to keep it, as people and programs say it. */

@@ -39,6 +39,8 @@ export interface Shared {
   readonly heldBack?: string
   /** Why else it is not, or what limits who can reach it. */
   readonly note?: SharedNote
+  /** It has files that are imported as they are: whoever fetches it has to agree to that. */
+  readonly recognise?: 'opaque'
   /** What lies beside the model, such as a chat template, with a torrent of its own. */
   readonly companions?: { readonly digest: string; readonly infohash: string }
 }
@@ -49,7 +51,7 @@ export interface Shared {
  */
 export type SharedNote = 'being-verified' | 'not-announced-yet' | 'incomplete' | 'no-network' | 'loopback-only'
 
-interface ShareParts extends Pick<Library, 'store' | 'artifacts'> {
+interface ShareParts extends Pick<Library, 'store' | 'artifacts' | 'documents'> {
   readonly settings: SwarmSettings
   readonly torrents: Pick<ArtifactTorrents, 'of'>
   readonly swarm: Pick<ArtifactSwarm, 'joined'>
@@ -61,10 +63,12 @@ interface ShareParts extends Pick<Library, 'store' | 'artifacts'> {
 export async function share(
   { ref, manifestDigest, name, join }: ShareRequest,
   ways: WaysIn,
-  { store, artifacts, settings, torrents, swarm, seeding, companions: beside }: ShareParts
+  { store, artifacts, documents, settings, torrents, swarm, seeding, companions: beside }: ShareParts
 ): Promise<Shared> {
   const torrent = await torrents.of(manifestDigest)
   if (torrent === undefined) throw new LibraryError('E_NOT_FOUND', `the manifest ${manifestDigest} is not in the store`)
+  const manifest = await documents.manifest(manifestDigest)
+  const isOpaque = manifest?.files.some(({ kind }) => kind === 'opaque') === true
   const standing = await artifacts.standing(manifestDigest)
   const state = standing === 'damaged' ? undefined : standing
   const heldBack = heldBackReason(standing, settings)
@@ -93,6 +97,7 @@ export async function share(
     announced,
     ...(!announced && heldBack !== undefined && { heldBack }),
     ...(note !== undefined && { note }),
+    ...(isOpaque && { recognise: 'opaque' as const }),
     ...(companions && { companions: { digest: companions.manifestDigest, infohash: companions.infohashText } })
   }
 }

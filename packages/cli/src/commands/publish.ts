@@ -87,8 +87,11 @@ async function publishTo(
 
 /** The facts of a publication, and the command that imports it. */
 function factsOf(lib: PublishModule, publication: Publication, url: string | undefined) {
-  const { ref, manifestDigest, infohash, name, magnet, torrentKey, isWithheld, companions } = publication
-  const command = lib.importCommand({ ref, manifest: manifestDigest, magnet, withheld: isWithheld, companions }, url)
+  const { ref, manifestDigest, infohash, name, magnet, torrentKey, isWithheld, isOpaque, companions } = publication
+  const command = lib.importCommand(
+    { ref, manifest: manifestDigest, magnet, withheld: isWithheld, opaque: isOpaque, companions },
+    url
+  )
   return { ref, manifestDigest, infohash, name, magnet, torrent: torrentKey, command }
 }
 

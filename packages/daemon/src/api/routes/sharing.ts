@@ -20,10 +20,10 @@ export function sharingRoutes({ resolver, swarm, sharing, local }: SharingRoutes
   const share = async (text: string, join: boolean): Promise<ShareResult> => {
     const { ref, ns, name, manifestDigest } = await resolver.resolveHere(text)
     const request = { ref, manifestDigest, name: formatRepoId({ ns, name }), join }
-    const { heldBack, note, ...shared } = await (swarm ?? swarmIsOff()).share(request)
+    const { heldBack, note, recognise, ...shared } = await (swarm ?? swarmIsOff()).share(request)
     const said = sharedNote(heldBack, note)
     const { magnet, companions } = shared
-    const command = howToFetch({ magnet, pin: manifestDigest, companions })
+    const command = howToFetch({ magnet, pin: manifestDigest, companions, recognise })
     return { ...shared, ...(said !== undefined && { note: said }), command }
   }
   return {
