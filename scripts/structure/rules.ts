@@ -1,6 +1,7 @@
 import { dirname, join } from 'node:path/posix'
 import { checkFunctions } from './functions.ts'
 import { JSON_PARSE } from './json.ts'
+import { checkProgramWords } from './programs.ts'
 import { checkStyle, type StyleFault } from './style.ts'
 import { TERMINAL } from './terminal.ts'
 import type { TextFile } from './tree.ts'
@@ -21,6 +22,7 @@ export type RuleName =
   | 'terminal'
   | 'wall-time'
   | 'json-parse'
+  | 'program-word'
   | StyleFault['rule']
 
 export interface Violation {
@@ -110,6 +112,7 @@ export function checkTree(tree: readonly TextFile[]): Violation[] {
     ...checkPackageSizes(tree),
     ...checkExceptions(tree),
     ...checkFunctions(tree).map((fault) => ({ rule: 'function-size', ...fault }) as const),
+    ...checkProgramWords(tree, withoutComments).map((fault) => ({ rule: 'program-word', ...fault }) as const),
     ...tree.flatMap(checkWords),
     ...tree.flatMap(checkStyle)
   ]

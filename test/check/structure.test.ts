@@ -188,6 +188,7 @@ const broken: [name: string, rule: RuleName, path: string, line: number, content
     2,
     `\nconst value = JSON.${'parse'}(text)\n`
   ],
+  ['the name of a program in a library', 'program-word', 'packages/cas/src/a.ts', 2, `\nconst next = 'start svcd'\n`],
   ['a second type of one name', 'type-name', 'packages/ref/src/ref.ts', 2, `\nexport interface Ref {}\n`],
   ['a component with the name of a type', 'type-name', 'packages/ui/src/ref.tsx', 1, `export const Ref = () => 'x'\n`],
   ['a note to oneself', 'forbidden-word', 'docs/api.md', 2, `# API\n${'TO'}DO: write it\n`],
@@ -223,6 +224,21 @@ test('the first tier has no exception', () => {
 test("the system's clock is passed on, and sockets time themselves out", () => {
   const fine = `const { clock = systemClock } = options\nsocket.set${'Timeout'}(5)\nvi.useFakeTimers({ toFake: ['set${'Timeout'}'] })\n`
   expect(violations({ 'packages/cas/src/a.ts': fine, 'packages/cas/test/a.test.ts': fine })).toEqual([])
+})
+
+test('commands and keys are words of programs', () => {
+  const texts = ['try svc rm', 'see [swarm] seed', 'svc removes it', 'keys[at] of']
+  const found = violations({
+    'packages/cli/src/program/remove.ts': "add('rm <ref>', 'remove a name')\n",
+    'packages/daemon/src/config/keys.ts': "export const CONFIG_KEYS = {\n  swarm: {\n    seed: flag('seed')\n  }\n}\n",
+    'packages/cas/src/a.ts': `// svc rm\n${texts.map((text) => `export const x = '${text}'\n`).join('')}`,
+    'packages/cli/src/a.ts': "export const y = 'svc rm'\n"
+  })
+  const at = { rule: 'program-word', path: 'packages/cas/src/a.ts' }
+  expect(found).toEqual([
+    { ...at, line: 2 },
+    { ...at, line: 3 }
+  ])
 })
 
 test('a package has a size that one can read, and the daemon less', () => {
@@ -281,6 +297,7 @@ describe('each rule fails where it is broken, and no other rule does', () => {
       terminal: true,
       'wall-time': true,
       'json-parse': true,
+      'program-word': true,
       'type-name': true,
       spelling: true,
       'comment-style': true

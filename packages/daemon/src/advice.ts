@@ -26,10 +26,13 @@ const PLAIN: Readonly<Record<AdvicePlain, string>> = {
   'check-catalog': '; is [catalog] endpoint right, and is it reachable?',
   'trust-catalog': '; send "trustCatalog": true to accept its own SHA-256 list',
   'repair-models':
-    '. Start the daemon, find the affected models with "svc fsck", fetch them again with "svc pull" or remove them ("svc rm", "svc gc"), then move again'
+    '. Start the daemon, find the affected models with "svc fsck", fetch them again with "svc pull" or remove them ("svc rm", "svc gc"), then move again',
+  'share-restricted': '; [swarm] seed_restricted = true in the configuration shares it with the swarm anyway',
+  'turn-sharing-on': ': [swarm] seed = false in the configuration',
+  adopt: '; svc adopt asks the hub whether everybody may have it'
 }
 
-function sentenceOf(advice: Advice): string {
+export function advise(advice: Advice): string {
   switch (advice.to) {
     case 'agree-to-evict':
       return ' (svc evict; --evict or "evict": true agrees to it)'
@@ -39,6 +42,10 @@ function sentenceOf(advice: Advice): string {
     }
     case 'repair-backup':
       return `. Repair the backup and run the same command again, or continue without these files: svc restore ${advice.from} --root ${advice.root} --incomplete, then svc fsck`
+    case 'share-anyway':
+      return `; svc private ${advice.ref ?? 'REF'} --off shares it`
+    case 'fetch-companions':
+      return `; fetch them with: svc companions ${advice.ref}`
     default:
       return PLAIN[advice.to]
   }
@@ -46,7 +53,7 @@ function sentenceOf(advice: Advice): string {
 
 /** The message of a library's error for people who have `svc`, `svcd` and the API. */
 export const advised = ({ message, advice }: Pick<LibraryError, 'message' | 'advice'>): string =>
-  advice === undefined ? message : message + sentenceOf(advice)
+  advice === undefined ? message : message + advise(advice)
 
 /** The command that imports an artifact, with its companions, on another machine. */
 export function howToFetch({ magnet, pin, companions, as, recognise }: PinnedCopy): string {

@@ -104,6 +104,7 @@ export {
   TrustRules,
   tagEntry,
   text,
+  toldWithheld,
   UnimportableListingError,
   UnreadableStateError,
   type UpstreamFile,

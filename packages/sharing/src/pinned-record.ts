@@ -17,7 +17,7 @@ import type { PinnedRequest } from './pinned-request.ts'
 import type { PinnedTorrent } from './pinned-torrent.ts'
 import type { WebseedDocuments } from './webseed-documents.ts'
 
-export type PinnedRecordDeps = CommitContext & Pick<Library, 'leafLayers'>
+export type PinnedRecordDeps = CommitContext & Pick<Library, 'leafLayers' | 'advise'>
 
 /** The name that an artifact got. */
 export interface NamedIndex {
@@ -115,7 +115,7 @@ export class PinnedRecord {
   async notice(named: NamedIndex | undefined): Promise<string[]> {
     const { pin, repo } = this.#request
     const ref = repo && named ? `${formatRepoId(repo)}:${named.quants[0]}` : `svc:///pinned/model@${pin}`
-    const notice = withheldNotice(ref, await this.#deps.artifacts.standing(pin))
+    const notice = withheldNotice(ref, await this.#deps.artifacts.standing(pin), this.#deps.advise)
     if (notice === undefined) return []
     const { markedBy } = this.#webseeds
     return [markedBy === undefined ? notice : `${markedBy}: ${notice}`]

@@ -13,7 +13,7 @@ const START_LIMIT_MS = 10_000
 /** Joining consists of waiting for many small reads. */
 const PARALLEL_JOINS = 16
 
-export interface ArtifactSeedingDeps extends Pick<Library, 'store' | 'artifacts' | 'log' | 'clock'> {
+export interface ArtifactSeedingDeps extends Pick<Library, 'store' | 'artifacts' | 'log' | 'clock' | 'advise'> {
   readonly needed: Pick<Needed, 'isGiven'>
   readonly torrents: ArtifactTorrents
   readonly swarm: ArtifactSwarm
@@ -149,10 +149,10 @@ export class ArtifactSeeding {
 
   /** After an import: an artifact that may no longer be shared leaves at once, whatever its state before. */
   async withdraw(manifestDigest: Sha256Digest): Promise<void> {
-    const { artifacts, settings, log } = this.#deps
+    const { artifacts, settings, log, advise } = this.#deps
     try {
       const state = await artifacts.standing(manifestDigest)
-      const reason = state && heldBackReason(state, settings)
+      const reason = state && heldBackReason(state, settings, advise)
       if (reason === undefined) return
       this.#heldBack.set(manifestDigest, { manifestDigest, reason })
       await this.#leave(manifestDigest)
@@ -206,9 +206,9 @@ export class ArtifactSeeding {
 
   /** Undefined for an artifact that is held back or incomplete. */
   async #candidate(state: ArtifactState): Promise<SeedCandidate | undefined> {
-    const { store, torrents, needed, settings, log } = this.#deps
+    const { store, torrents, needed, settings, log, advise } = this.#deps
     const { manifestDigest } = state
-    const reason = heldBackReason(state, settings)
+    const reason = heldBackReason(state, settings, advise)
     if (reason !== undefined) {
       this.#heldBack.set(manifestDigest, { manifestDigest, reason })
       return undefined

@@ -51,7 +51,7 @@ export interface Shared {
  */
 export type SharedNote = 'being-verified' | 'not-announced-yet' | 'incomplete' | 'no-network' | 'loopback-only'
 
-interface ShareParts extends Pick<Library, 'store' | 'artifacts' | 'documents'> {
+interface ShareParts extends Pick<Library, 'store' | 'artifacts' | 'documents' | 'advise'> {
   readonly settings: SwarmSettings
   readonly torrents: Pick<ArtifactTorrents, 'of'>
   readonly swarm: Pick<ArtifactSwarm, 'joined'>
@@ -63,7 +63,7 @@ interface ShareParts extends Pick<Library, 'store' | 'artifacts' | 'documents'> 
 export async function share(
   { ref, manifestDigest, name, join }: ShareRequest,
   ways: WaysIn,
-  { store, artifacts, documents, settings, torrents, swarm, seeding, companions: beside }: ShareParts
+  { store, artifacts, documents, advise, settings, torrents, swarm, seeding, companions: beside }: ShareParts
 ): Promise<Shared> {
   const torrent = await torrents.of(manifestDigest)
   if (torrent === undefined) throw new LibraryError('E_NOT_FOUND', `the manifest ${manifestDigest} is not in the store`)
@@ -71,7 +71,7 @@ export async function share(
   const isOpaque = manifest?.files.some(({ kind }) => kind === 'opaque') === true
   const standing = await artifacts.standing(manifestDigest)
   const state = standing === 'damaged' ? undefined : standing
-  const heldBack = heldBackReason(standing, settings)
+  const heldBack = heldBackReason(standing, settings, advise)
   const isAnnounced = (): boolean => swarm.joined.get(manifestDigest)?.seeding === true
   if (join && heldBack === undefined && !isAnnounced()) await seeding.join(manifestDigest)
   const announced = isAnnounced()

@@ -231,9 +231,9 @@ export const DIRECT: readonly Mutation[] = [
   ...of('sharing/src/seeding.ts', [
     {
       what: 'a model that may not leave is held back from the swarm',
-      find: `    const reason = heldBackReason(state, settings)
+      find: `    const reason = heldBackReason(state, settings, advise)
     if (reason !== undefined) {`,
-      replace: `    const reason = heldBackReason(state, settings)
+      replace: `    const reason = heldBackReason(state, settings, advise)
     if (reason !== undefined && Date.now() < 0) {`,
       caughtBy: { file: `${TESTS}/swarm/seeding.test.ts`, name: 'a model that needed a token is withheld' }
     },

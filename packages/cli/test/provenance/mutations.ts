@@ -169,13 +169,13 @@ const SOURCES = [
       kind: 'import-local',
       ref: as,
       repo,
-      source: await localSource(paths, { as, companions, tools: toolsHere() })`,
+      source: await localSource(paths, { as, companions, tools: toolsHere(), advise: this.#deps.advise })`,
       replace: `const selection = importSelectionOf(more, false)
     return this.#deps.importJobs.start({
       kind: 'import-local',
       ref: as,
       repo,
-      source: await localSource(paths, { as, companions, tools: toolsHere() })`
+      source: await localSource(paths, { as, companions, tools: toolsHere(), advise: this.#deps.advise })`
     }
   ]),
   ...of('daemon/src/jobs/oci-imports.ts', [

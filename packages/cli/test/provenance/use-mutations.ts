@@ -397,7 +397,7 @@ const SWARM = [
     [
       ROADS('by a webseed'),
       'the result of a pinned import names withheld models',
-      'const notice = withheldNotice(ref, await this.#deps.artifacts.standing(pin))',
+      'const notice = withheldNotice(ref, await this.#deps.artifacts.standing(pin), this.#deps.advise)',
       'const notice = undefined as string | undefined'
     ]
   ]),
@@ -425,7 +425,7 @@ const SWARM = [
     [
       PRIVATE('a seeded model leaves the swarm'),
       'a model that an import withholds leaves the swarm',
-      'const reason = state && heldBackReason(state, settings)',
+      'const reason = state && heldBackReason(state, settings, advise)',
       'const reason = undefined as string | undefined'
     ],
     [
@@ -442,7 +442,7 @@ const SWARM = [
     [
       testOf(`${DAEMON}/swarm/from-peers.slow.ts`, 'POST /v1/share announces'),
       '`share` says why something is held back',
-      'const heldBack = heldBackReason(standing, settings)',
+      'const heldBack = heldBackReason(standing, settings, advise)',
       'const heldBack = undefined as string | undefined'
     ]
   ])

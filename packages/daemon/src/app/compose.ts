@@ -22,6 +22,7 @@ import {
   TrustRules
 } from '@svc/library/parts'
 import type { Sha256Digest } from '@svc/ref'
+import { advise } from '../advice.ts'
 import { toWireError } from '../api/wire-error.ts'
 import type { DaemonConfig } from '../config/config.ts'
 import { ConfigError, StartError } from '../errors.ts'
@@ -90,7 +91,7 @@ export async function composeContext(
       documentReader,
       offload,
       strangersOffload,
-      ...(await composeLibrary({ store, trust, clock, log, version, offload, documentReader, filePort }))
+      ...(await composeLibrary({ store, trust, clock, log, version, offload, documentReader, filePort, advise }))
     }
     const jobs = jobRegistry(clock, log, store)
     const room = composeRoom({ ...library, limits: config.store }, jobs)

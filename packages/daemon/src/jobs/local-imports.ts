@@ -14,7 +14,7 @@ import type { SwarmConfig } from '../config/config.ts'
 import { writeKey } from '../config/edit.ts'
 import type { ImportJobs } from './import-jobs.ts'
 
-export interface LocalDeps extends Pick<Library, 'clock' | 'store'> {
+export interface LocalDeps extends Pick<Library, 'clock' | 'store' | 'advise'> {
   readonly importJobs: ImportJobs
   readonly offload: Offload
   /** Absent if there is no hub to ask. */
@@ -55,7 +55,7 @@ export class LocalImports {
       kind: 'import-local',
       ref: as,
       repo,
-      source: await localSource(paths, { as, companions, tools: toolsHere() }),
+      source: await localSource(paths, { as, companions, tools: toolsHere(), advise: this.#deps.advise }),
       selection
     })
   }

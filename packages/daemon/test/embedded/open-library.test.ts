@@ -52,6 +52,15 @@ it('a closed library starts nothing', async () => {
   await expect(library.import(localFiles(['/']), 'me/a')).rejects.toMatchObject({ code: 'E_CLOSED' })
 })
 
+it('what a program is told names no command, and what the daemon tells names one', async () => {
+  const folder = writeFiles(temporaryFolder(), { 'a-q8_0.gguf': 'GGUF, but for its first four bytes' })
+  const withheld = 'me/a:q8_0 is withheld from others: no runtime can load "a-q8_0.gguf"'
+  const { warnings } = await (await opened()).import(localFiles([folder]), 'me/a')
+  expect(warnings).toContain(withheld)
+  const job = await (await testDaemon()).import([folder], 'me/a')
+  expect(job.result!.warnings).toContain(`${withheld}; svc private me/a:q8_0 --off shares it`)
+})
+
 it('manifests, indexes and records are those that a daemon writes', async () => {
   const folder = writeFiles(temporaryFolder(), { 'a-q8_0.gguf': gguf(3_000), LICENSE: 'MIT License' })
   const library = await opened()

@@ -39,7 +39,8 @@ beforeEach(async () => {
     documents,
     artifacts,
     usage: await Usage.open(store, systemClock),
-    newer: new NewerCommits()
+    newer: new NewerCommits(),
+    advise: () => ''
   })
   deps = { store, repos, artifacts, documents, members }
 })

@@ -5,14 +5,19 @@ import { formatRepoId, formatShortRef, parseRef, type RepoId, type Sha256Digest 
 import { type ArtifactState, choiceUnder, companionsUnder } from './artifact-record.ts'
 import type { CompanionsUse, Documents } from './documents.ts'
 import { givenCompanions, markedOmissions, ownCompanions } from './given-companions.ts'
+import { type Advise, NO_ADVICE } from './library-error.ts'
 import { readSmallBlob } from './small-blob.ts'
 import type { StoreState } from './state.ts'
 
-export type CompanionDeps = Pick<StoreState, 'store' | 'artifacts' | 'documents'>
+export interface CompanionDeps extends Pick<StoreState, 'store' | 'artifacts' | 'documents'> {
+  readonly advise?: Advise
+}
 
 /** What also a process has that does not own the store. */
 export interface ReadDeps extends Pick<StoreState, 'artifacts' | 'documents'> {
   readonly store: Pick<DiskBlobStore, 'stat' | 'open' | 'blobPath'>
+  /** Default: nothing is advised. */
+  readonly advise?: Advise
 }
 
 /**
@@ -87,20 +92,22 @@ export async function keptCompanions(
     files,
     annotations
   }: Pick<Manifest, 'files' | 'annotations'> & { readonly digest: Sha256Digest },
-  { store, artifacts, documents }: ReadDeps
+  { store, artifacts, documents, advise = NO_ADVICE }: ReadDeps
 ): Promise<KeptCompanions | ({ readonly digest?: undefined } & Pick<KeptCompanions, 'own' | 'warnings'>)> {
   const state = await artifacts.ifReadable(manifestDigest)
   const digest = companionsUnder(state, formatRepoId(asked))
   const document = digest && (await documents.companions(digest))
   const isOfHub = annotations['svc.hf.repo'] !== undefined
-  const remedy = isOfHub ? `fetch them with: svc companions ${formatShortRef(parseRef(asked.ref))}` : 'import it again'
+  const remedy = isOfHub
+    ? advise({ to: 'fetch-companions', ref: formatShortRef(parseRef(asked.ref)) })
+    : '; import it again'
   if (state === undefined || digest === undefined || document === undefined)
-    return { own: new Set(), warnings: isOfHub ? [`${WITHOUT}; ${remedy}`] : [] }
+    return { own: new Set(), warnings: isOfHub ? [WITHOUT + remedy] : [] }
   const { here, missing } = await presentOf(document, store)
   const names = new Set(files.map(({ name }) => name))
   const lost = missing.map(({ path }) => path)
   const warnings = [
-    ...(lost.length > 0 ? [`${someOf(lost)} came with the model and are missing now; ${remedy}`] : []),
+    ...(lost.length > 0 ? [`${someOf(lost)} came with the model and are missing now${remedy}`] : []),
     ...(await partsLacking({ ...document, files: here }, names, { store, documents }))
   ]
   const own = new Set(ownCompanions(document, state).map(({ path }) => path))

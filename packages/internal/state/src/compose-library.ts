@@ -12,6 +12,7 @@ import { Holdings } from './holdings.ts'
 import { KeptPorts } from './kept-ports.ts'
 import { LeafLayers } from './leaf-layers.ts'
 import type { Library } from './library.ts'
+import { type Advise, NO_ADVICE } from './library-error.ts'
 import type { Log } from './log.ts'
 import { Members } from './members.ts'
 import { Needed } from './needed.ts'
@@ -37,6 +38,8 @@ interface LibraryParts {
   readonly version: string
   readonly offload: Offload
   readonly documentReader: DocumentReader
+  /** Default: nothing is advised. */
+  readonly advise?: Advise | undefined
   /** Replaces the operating system's file functions. */
   readonly filePort?: FilePortModule | undefined
 }
@@ -47,6 +50,7 @@ export async function composeLibrary({
   documentReader,
   version,
   filePort,
+  advise = NO_ADVICE,
   ...parts
 }: LibraryParts): Promise<Library> {
   const { store, clock, log } = parts
@@ -57,6 +61,7 @@ export async function composeLibrary({
   const documents = new Documents(store, port, documentReader)
   const library = {
     ...parts,
+    advise,
     files,
     ports: new KeptPorts(store.root, files, log),
     repos,

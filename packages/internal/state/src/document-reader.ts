@@ -44,6 +44,6 @@ export const DOCUMENTS: DocumentParsers<DocumentKinds> = {
 export class DocumentReader extends DocumentThread<DocumentKinds> {
   constructor(clock?: Pick<Clock, 'after'>) {
     const url = workerUrl('./document-worker', import.meta.url)
-    super(DOCUMENTS, { url, name: 'svcd-documents', ...(clock && { clock }) })
+    super(DOCUMENTS, { url, name: 'svc-documents', ...(clock && { clock }) })
   }
 }

@@ -22,9 +22,11 @@ export type { Library } from './library.ts'
 export {
   type Advice,
   type AdvicePlain,
+  type Advise,
   LibraryError,
   type LibraryErrorCode,
   type LibraryErrorDetails,
+  NO_ADVICE,
   noSpace,
   spokenBytes
 } from './library-error.ts'
@@ -59,6 +61,7 @@ export {
   MAX_UNPROVEN,
   type Provenance,
   type SharingPolicy,
+  toldWithheld,
   verdictOf,
   withheldNotice,
   withMark

@@ -53,6 +53,10 @@ export type Advice =
   | { readonly to: 'repair-backup'; readonly from: string; readonly root: string }
   /** Evicting these models, which can be fetched again, would make room. */
   | { readonly to: 'agree-to-evict'; readonly refs: readonly string[] }
+  /** The owner may share a model that is withheld; default: the one that it is about. */
+  | { readonly to: 'share-anyway'; readonly ref?: string }
+  /** The source of a model has the files beside it. */
+  | { readonly to: 'fetch-companions'; readonly ref: string }
 
 /** Advice without further facts. */
 export type AdvicePlain =
@@ -74,6 +78,17 @@ export type AdvicePlain =
   | 'check-catalog'
   | 'trust-catalog'
   | 'repair-models'
+  | 'share-restricted'
+  | 'turn-sharing-on'
+  | 'adopt'
+
+/**
+ * With what that is done in this program, as the end of a sentence for people; empty where there is nothing. Whatever else a library
+ * tells people (warnings, why something is withheld) ends so, too.
+ */
+export type Advise = (advice: Advice) => string
+
+export const NO_ADVICE: Advise = () => ''
 
 /** What an error says beside its message. */
 export interface LibraryErrorDetails {

@@ -3,6 +3,7 @@ import type { ComingModels } from './coming.ts'
 import type { Holdings } from './holdings.ts'
 import type { KeptPorts } from './kept-ports.ts'
 import type { LeafLayers } from './leaf-layers.ts'
+import type { Advise } from './library-error.ts'
 import type { Members } from './members.ts'
 import type { Needed } from './needed.ts'
 import type { NewerCommits } from './newer-commits.ts'
@@ -19,6 +20,7 @@ import type { WantedBlobs } from './wanted-blobs.ts'
 
 /** The objects of this room, for the others: these name the parts that they need with `Pick`. */
 export interface Library extends StoreState {
+  readonly advise: Advise
   /** Writes records below `state/`. */
   readonly files: ReplacedFiles
   readonly ports: KeptPorts

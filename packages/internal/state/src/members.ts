@@ -6,10 +6,10 @@ import type { ModelIndex } from '@svc/manifest'
 import { digestFromHex, type Sha256Digest } from '@svc/ref'
 import { companionsUnder } from './artifact-record.ts'
 import type { ArtifactState } from './artifacts.ts'
-import { LibraryError } from './library-error.ts'
+import { type Advise, LibraryError } from './library-error.ts'
 import type { NewerCommits } from './newer-commits.ts'
 import { type ShownOrigin, shownOrigin } from './origin.ts'
-import { isPrivate, isRestricted, verdictOf, type WithheldFact } from './provenance.ts'
+import { isPrivate, isRestricted, toldWithheld, verdictOf, type WithheldFact } from './provenance.ts'
 import { stampOf } from './stamp.ts'
 import type { StoreState } from './state.ts'
 import { type OnUnreadable, UnreadableStateError } from './strict.ts'
@@ -19,6 +19,7 @@ export interface MembersDeps extends Pick<StoreState, 'documents' | 'artifacts'>
   readonly store: Pick<DiskBlobStore, 'root' | 'blobPath'>
   readonly usage: Usage
   readonly newer: NewerCommits
+  readonly advise: Advise
 }
 
 /** A quant under a name, with what is known of it here. */
@@ -97,7 +98,7 @@ export class Members {
     recorded: Recorded,
     quarantined: ReadonlySet<Sha256Digest>
   ): ListedQuant {
-    const { usage, newer, store } = this.#deps
+    const { usage, newer, store, advise } = this.#deps
     const isDamaged = recorded === 'damaged'
     const state = isDamaged ? undefined : recorded
     const lacking = (files ?? []).filter(({ digest, size }) => stampOf(store.blobPath(digest))?.size !== size)
@@ -118,7 +119,7 @@ export class Members {
       ...(lastUsedAt !== undefined && { lastUsedAt }),
       ...(!complete && { missingBytes }),
       ...(damaged && { damaged }),
-      ...withheldOf(recorded),
+      ...withheldOf(recorded, advise),
       ...malformedOf(state),
       ...((isDamaged || (state !== undefined && isRestricted(state))) && { restricted: true }),
       ...besideOf(state, name),
@@ -158,9 +159,9 @@ export class Members {
 }
 
 /** Why it is withheld at doors that no configuration opens. */
-function withheldOf(state: Recorded): Pick<ListedQuant, 'withheld'> {
+function withheldOf(state: Recorded, advise: Advise): Pick<ListedQuant, 'withheld'> {
   const verdict = verdictOf(state, 'export')
-  return verdict.given ? {} : { withheld: { fact: verdict.fact, reason: verdict.reason } }
+  return verdict.given ? {} : { withheld: { fact: verdict.fact, reason: toldWithheld(verdict, advise) } }
 }
 
 const malformedOf = (state: ArtifactState | undefined): Pick<ListedQuant, 'malformed'> =>

@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import { type Clock, systemClock, timestampOf } from '@svc/internal-clock'
+import { type Advice, type Advise, NO_ADVICE } from './library-error.ts'
 import { exactly, listOf, oneOf, optional, text, yes } from './strict.ts'
 
 /** The kinds of credentials that a source may have been shown. */
@@ -49,9 +50,13 @@ export type WithheldFact =
   | 'malformed'
 
 /** May an artifact's bytes leave by a door? */
-export type Verdict =
-  | { readonly given: true }
-  | { readonly given: false; readonly fact: WithheldFact; readonly reason: string }
+export type Verdict = { readonly given: true } | ({ readonly given: false; readonly fact: WithheldFact } & Withholding)
+
+/** Why it is withheld, and what the owner can do about it. */
+export interface Withholding {
+  readonly reason: string
+  readonly advice?: Advice
+}
 
 type WithProvenance = { readonly provenance: Provenance }
 
@@ -76,29 +81,38 @@ export function verdictOf(
   const { access, marked, malformed = [], unproven = [], decision } = state.provenance
   const doubt = 'it is not known whether it is public'
   const also = access === 'unknown' ? `, and ${doubt}` : ''
-  if (decision?.is === 'private') return withheld('private', `it is private${also}; ${RELEASE}`)
+  if (decision?.is === 'private') return withheld('private', `it is private${also}`, RELEASE)
   if (access === 'restricted' && !(seedRestricted && (door === 'swarm' || door === 'webseed')))
-    return withheld('restricted', restrictedReason(state.provenance))
+    return withheld('restricted', restrictedReason(state.provenance), { to: 'share-restricted' })
   if (decision?.is === 'shared') return GIVEN
-  if (marked === true) return withheld('marked', `its exporter marked it as not to be shared; ${RELEASE}`)
-  if (malformed.length > 0) return withheld('malformed', `no runtime can load ${quoted(malformed)}; ${RELEASE}`)
+  if (marked === true) return withheld('marked', 'its exporter marked it as not to be shared', RELEASE)
+  if (malformed.length > 0) return withheld('malformed', `no runtime can load ${quoted(malformed)}`, RELEASE)
   if (unproven.length > 0) {
     const files = quoted(unproven)
     return withheld(
       'unproven',
-      `the bytes of ${files} came from a source that is not public, and the latest source has not sent them; ${RELEASE}`
+      `the bytes of ${files} came from a source that is not public, and the latest source has not sent them`,
+      RELEASE
     )
   }
-  if (access === 'unknown') return withheld('unknown-access', `${doubt}; ${RELEASE}`)
+  if (access === 'unknown') return withheld('unknown-access', doubt, RELEASE)
   return GIVEN
 }
 
 const quoted = (names: readonly string[]): string => names.map((name) => JSON.stringify(name)).join(', ')
 
 const GIVEN: Verdict = { given: true }
-const releaseOf = (ref: string): string => `svc private ${ref} --off shares it`
-const RELEASE = releaseOf('REF')
-const withheld = (fact: WithheldFact, reason: string): Verdict => ({ given: false, fact, reason })
+const RELEASE: Advice = { to: 'share-anyway' }
+const withheld = (fact: WithheldFact, reason: string, advice?: Advice): Verdict => ({
+  given: false,
+  fact,
+  reason,
+  ...(advice && { advice })
+})
+
+/** Why something is withheld, for people who have this program. */
+export const toldWithheld = ({ reason, advice }: Withholding, advise: Advise): string =>
+  advice === undefined ? reason : reason + advise(advice)
 
 const CREDENTIALS: Readonly<Record<Credential, string>> = {
   'hub-token': 'a token',
@@ -107,26 +121,30 @@ const CREDENTIALS: Readonly<Record<Credential, string>> = {
 }
 
 const restrictedReason = ({ by }: Provenance): string =>
-  `it was fetched ${by === undefined ? 'from a source that is not public' : `with ${CREDENTIALS[by]}`}; [swarm] seed_restricted = true in the configuration shares it with the swarm anyway`
+  `it was fetched ${by === undefined ? 'from a source that is not public' : `with ${CREDENTIALS[by]}`}`
 
 /** Why an artifact is not shared with the swarm now; undefined when it may be. */
 export function heldBackReason(
   state: WithProvenance | 'damaged' | undefined,
-  config: Pick<SharingPolicy, 'seed' | 'seedRestricted'>
+  config: Pick<SharingPolicy, 'seed' | 'seedRestricted'>,
+  advise: Advise = NO_ADVICE
 ): string | undefined {
-  if (!config.seed) return 'sharing is off: [swarm] seed = false in the configuration'
+  if (!config.seed) return toldWithheld({ reason: 'sharing is off', advice: { to: 'turn-sharing-on' } }, advise)
   const verdict = verdictOf(state, 'swarm', config)
-  return verdict.given ? undefined : verdict.reason
+  return verdict.given ? undefined : toldWithheld(verdict, advise)
 }
 
 /**
- * The notice of an import about an artifact that others caused to be withheld, with the command that shares it (spec
- * add.39); undefined if it may leave, or if the owner's decision or credential withholds it.
+ * The notice of an import about an artifact that others caused to be withheld, with what shares it (spec add.39); undefined if it may leave, or if the owner's decision or credential withholds it.
  */
-export function withheldNotice(ref: string, state: WithProvenance | 'damaged' | undefined): string | undefined {
+export function withheldNotice(
+  ref: string,
+  state: WithProvenance | 'damaged' | undefined,
+  advise: Advise
+): string | undefined {
   const verdict = verdictOf(state, 'export')
   if (verdict.given || !NOTICED.has(verdict.fact)) return undefined
-  return `${ref} is withheld from others: ${verdict.reason.replace(RELEASE, releaseOf(ref))}`
+  return `${ref} is withheld from others: ${verdict.reason}${advise({ to: 'share-anyway', ref })}`
 }
 
 const NOTICED: ReadonlySet<WithheldFact> = new Set(['marked', 'unproven', 'malformed'] satisfies WithheldFact[])

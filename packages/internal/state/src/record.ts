@@ -87,7 +87,7 @@ function fieldsIn(bytes: Uint8Array, file: string): Fields {
     throw new CorruptStateError(file, '"version" or "readers" is not a number')
   if (version >= FORMAT && readers <= FORMAT) return fields
   const formats = `format ${version}, for readers of format ${readers}; this one reads format ${FORMAT}`
-  throw new ForeignStateError(file, `written by another version of svcd (${formats})`)
+  throw new ForeignStateError(file, `written by another version (${formats})`)
 }
 
 const isFormat = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) > 0

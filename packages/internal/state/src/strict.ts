@@ -23,10 +23,10 @@ export abstract class UnreadableStateError extends Error implements DamagedFile 
 
 /** How to repair a damaged record, by its folder. A record that is written over is kept below `state/damaged/`. */
 const REMEDIES: readonly (readonly [folder: string, remedy: string])[] = [
-  ['state/repos/', 'put a copy back, or remove the name with svc rm and import it again'],
+  ['state/repos/', 'put a copy back, or remove the name and import it again'],
   [
     'state/artifacts/',
-    'the model is withheld meanwhile; put a copy back, or import it again: it is private then, until svc private --off'
+    'the model is withheld meanwhile; put a copy back, or import it again: it is private then, until its owner shares it'
   ],
   ['state/views/', 'put a copy back, or make or remove the view again']
 ]

@@ -119,8 +119,8 @@ function askedOf({ typed, claimed }: TrustNames): readonly (readonly string[])[]
 export class TrustRules {
   readonly #rules: readonly OpenRule[]
   readonly #readers = {
-    owner: new SignatureReader('svcd-signatures'),
-    others: new SignatureReader('svcd-signatures-2')
+    owner: new SignatureReader('svc-signatures'),
+    others: new SignatureReader('svc-signatures-2')
   }
 
   private constructor(rules: readonly OpenRule[]) {

@@ -28,7 +28,7 @@ export class ViewMaker {
   readonly #deps: CompanionDeps
   readonly #thread = new WorkerThread<ViewCalls>({
     url: workerUrl('./view-worker', import.meta.url),
-    name: 'svcd-views',
+    name: 'svc-views',
     errors: viewErrors
   })
   readonly #places = new KeyedLock()

@@ -9,7 +9,7 @@ import { digestFromHex, digestHex, formatRepoId, parseDigest, type Sha256Digest 
 import type { MadeView, View, ViewLayout, ViewOptions } from '@svc/view'
 import { ViewError } from '@svc/view/view-error'
 import { LentViews } from './lent-views.ts'
-import { type AdvicePlain, LibraryError } from './library-error.ts'
+import { type AdvicePlain, type Advise, LibraryError } from './library-error.ts'
 import type { ReplacedFiles } from './replace.ts'
 import type { Resolver } from './resolve.ts'
 import { StandingFolders } from './standing-folders.ts'
@@ -25,6 +25,7 @@ export interface ViewsDeps extends Pick<StoreState, 'clock' | 'store' | 'documen
   readonly files: ReplacedFiles
   readonly resolver: Resolver
   readonly usage: Pick<Usage, 'note'>
+  readonly advise?: Advise
 }
 
 /**

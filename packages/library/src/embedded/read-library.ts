@@ -15,6 +15,7 @@ import {
   lookAtStore,
   Members,
   NewerCommits,
+  NO_ADVICE,
   openResolved,
   ReplacedFiles,
   Repos,
@@ -69,7 +70,7 @@ class OpenedReader implements ReadableModels {
   async list(): Promise<readonly ModelEntry[]> {
     const parts = { store: this.#store, documents: this.#documents, artifacts: this.#artifacts }
     const usage = await Usage.open({ root: this.#store.root, requireRoot: () => undefined }, systemClock)
-    const members = new Members({ ...parts, usage, newer: new NewerCommits() })
+    const members = new Members({ ...parts, usage, newer: new NewerCommits(), advise: NO_ADVICE })
     return listModels({ repos: this.#repos, documents: this.#documents, members })
   }
 

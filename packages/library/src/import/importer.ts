@@ -48,6 +48,7 @@ export interface ImporterDeps
     | 'trust'
     | 'clock'
     | 'log'
+    | 'advise'
   > {
   readonly room: IngestContext['room']
   readonly offload: Offload
@@ -369,7 +370,7 @@ export class Importer {
     const notices: string[] = []
     for (const { member } of sealed) {
       const standing = await this.#deps.artifacts.standing(member.manifest)
-      const notice = withheldNotice(`${formatRepoId(repo)}:${member.quant}`, standing)
+      const notice = withheldNotice(`${formatRepoId(repo)}:${member.quant}`, standing, this.#deps.advise)
       if (notice !== undefined) notices.push(notice)
     }
     return notices

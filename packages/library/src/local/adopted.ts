@@ -1,6 +1,6 @@
 import type { DiskBlobStore } from '@svc/cas'
 import { type Clock, timestampOf } from '@svc/internal-clock'
-import { LibraryError, type Provenance } from '@svc/internal-state'
+import { type Advise, LibraryError, NO_ADVICE, type Provenance } from '@svc/internal-state'
 import { isDigest } from '@svc/ref'
 import type { ToolFolders } from '@svc/view'
 import type {
@@ -57,6 +57,7 @@ interface AdoptedDeps {
   readonly tools: Pick<ToolFolders, 'toolOf'>
   /** Absent if there is no hub to ask. */
   readonly confirmPublic?: ConfirmPublic | undefined
+  readonly advise?: Advise
 }
 
 /**
@@ -111,7 +112,7 @@ const commitOf = ({ files, hub }: AdoptedFiles): { readonly repo: string; readon
 function askedAccess(
   body: AdoptedFiles,
   seen: () => readonly ClaimedFile[],
-  { clock, confirmPublic }: Pick<AdoptedDeps, 'clock' | 'confirmPublic'>
+  { clock, confirmPublic, advise = NO_ADVICE }: Pick<AdoptedDeps, 'clock' | 'confirmPublic' | 'advise'>
 ) {
   const { as, files, hub } = body
   const commit = commitOf(body)
@@ -127,7 +128,7 @@ function askedAccess(
       read.resolve(seen())
       const said = hub === undefined ? 'unnamed' : ((await answer) ?? 'no-answer')
       if (said === 'public') return { access: 'public', confirmedPublicAt: timestampOf(clock) }
-      warnings.push(withheldWarning(as, WHY[said]))
+      warnings.push(withheldWarning(as, WHY[said], advise))
       return { access: 'unknown' }
     },
     close: (): void => {

@@ -1,4 +1,5 @@
 import { homedir } from 'node:os'
+import type { Advise } from '@svc/internal-state'
 import { type Tool, ToolFolders } from '@svc/view'
 
 /** A file that a tool downloaded. */
@@ -22,5 +23,6 @@ export async function downloadAmong(
   return undefined
 }
 
-export const withheldWarning = (as: string, why: string): string =>
-  `it is withheld from others: ${why}; svc private ${as} --off shares it`
+/** @param as the name under which it is imported */
+export const withheldWarning = (as: string, why: string, advise: Advise): string =>
+  `it is withheld from others: ${why}${advise({ to: 'share-anyway', ref: as })}`

@@ -1,6 +1,6 @@
 import { Gate } from '@svc/internal-concurrency'
 import { errnoName, isNoSpace } from '@svc/internal-files'
-import { LibraryError } from '@svc/internal-state'
+import { type Advise, LibraryError, NO_ADVICE } from '@svc/internal-state'
 import type { ToolFolders } from '@svc/view'
 import type { FileHere, HeldName, ImportSource, OpenedFile } from '../import/source.ts'
 import { downloadAmong, type ToolDownload, withheldWarning } from './downloads.ts'
@@ -22,11 +22,13 @@ export async function localSource(
   {
     as,
     companions = 'loaders',
-    tools
+    tools,
+    advise = NO_ADVICE
   }: {
     readonly as: string
     readonly companions?: 'loaders' | 'all' | undefined
     readonly tools: Pick<ToolFolders, 'toolOf'>
+    readonly advise?: Advise
   }
 ): Promise<ImportSource> {
   const files = await walks.run(undefined, () => walk(paths))
@@ -41,16 +43,15 @@ export async function localSource(
     concurrency: CONCURRENCY,
     provenance: () => ({ access: download === undefined ? 'own' : 'unknown' }),
     origin: { kind: 'local' },
-    warnings: download === undefined ? [] : [downloadWarning(as, download)],
+    warnings: download === undefined ? [] : [downloadWarning(as, download, advise)],
     close: () => parents.close()
   }
 }
 
-const downloadWarning = (as: string, { tool, path }: ToolDownload): string =>
-  withheldWarning(
-    as,
-    `${JSON.stringify(path)} is in a cache of ${tool}, which may have needed a login; svc adopt asks the hub whether everybody may have it`
-  )
+function downloadWarning(as: string, { tool, path }: ToolDownload, advise: Advise): string {
+  const why = `${JSON.stringify(path)} is in a cache of ${tool}, which may have needed a login`
+  return withheldWarning(as, why + advise({ to: 'adopt' }), advise)
+}
 
 const localFile = (file: WalkedFile, parents: HeldParents): FileHere => ({
   name: file.name,

@@ -15,10 +15,12 @@ import {
   openRef,
   ownCompanions,
   type Removals,
+  toldWithheld,
   UnreadableStateError,
   verdictOf
 } from '@svc/library/parts'
 import { formatRepoId, type Sha256Digest } from '@svc/ref'
+import { advise } from '../../advice.ts'
 import { DaemonError } from '../../errors.ts'
 import { inventoryText } from '../inventory.ts'
 import { repoOf } from '../repo-of.ts'
@@ -121,7 +123,7 @@ const whyRoute = ({ resolver, artifacts, documents, signed, config }: WhyDeps) =
         door,
         open: isOpen(door, config),
         given,
-        ...('fact' in withheld && { withheld: { fact: withheld.fact, reason: withheld.reason } })
+        ...('fact' in withheld && { withheld: { fact: withheld.fact, reason: toldWithheld(withheld, advise) } })
       }
     })
     const beside = typeof state === 'object' ? await besideOf(state, formatRepoId(resolved), documents) : {}

@@ -22,6 +22,6 @@ export const STRANGERS_HEAP_MIB = 256
 export class Offload extends WorkerThread<OffloadTasks> {
   /** @param bounds of the thread's heap; default: Node's */
   constructor(bounds: Pick<WorkerThreadOptions, 'oldMib'> = {}) {
-    super({ url: workerUrl('./worker', import.meta.url), name: 'svcd-offload', errors: offloadErrors, ...bounds })
+    super({ url: workerUrl('./worker', import.meta.url), name: 'svc-offload', errors: offloadErrors, ...bounds })
   }
 }
