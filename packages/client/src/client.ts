@@ -1,3 +1,4 @@
+import type { Static, TSchema } from 'typebox'
 import { type BlobHead, type BlobRead, type BlobSlice, openBlobRead, rangeHeader } from './blob-read.ts'
 import { ClientError } from './errors.ts'
 import type {
@@ -23,12 +24,13 @@ import type {
   VerifyBody
 } from './protocol/bodies.ts'
 import type { Inventory, TagEntry } from './protocol/inventory.ts'
-import type { Job, JobList } from './protocol/job.ts'
+import type { Job } from './protocol/job.ts'
 import type { NameBody, NamedModel } from './protocol/naming.ts'
 import { PATHS, type RouteId } from './protocol/paths.ts'
 import type { AdoptPlan, CatalogSearch, ImportPlan, Inspection } from './protocol/plan.ts'
 import type { PinResult, PrivateResult, RemovedModel } from './protocol/removal.ts'
 import type { OpenResult, ResolveResult } from './protocol/resolve.ts'
+import type { ROUTES } from './protocol/routes.ts'
 import type { HubAccountResult, SearchQuery, SearchResult } from './protocol/search.ts'
 import type { Snapshot } from './protocol/snapshot.ts'
 import { defaultSocketPath, isDefaultSocket, type SocketEnv } from './protocol/socket-path.ts'
@@ -40,11 +42,9 @@ import type {
   RemoveViewBody,
   StandingView,
   StandingViewBody,
-  StandingViewList,
   View,
   ViewBody,
-  ViewEntry,
-  ViewList
+  ViewEntry
 } from './protocol/view.ts'
 import type { WhyResult } from './protocol/why.ts'
 import { SocketTransport } from './transport.ts'
@@ -192,6 +192,11 @@ export interface Client {
   close(): void
 }
 
+type Routes = typeof ROUTES
+/** What a route takes and answers, from its contract: a method of {@link Client} that says otherwise does not compile. */
+type BodyOf<R extends RouteId> = Routes[R] extends { readonly body: infer S extends TSchema } ? Static<S> : never
+type AnswerOf<R extends RouteId> = Routes[R] extends { readonly response: infer S extends TSchema } ? Static<S> : never
+
 /** Adds the scheme to a short reference; anything else is passed on for the daemon to check. */
 const canonical = (ref: string): string => (/^[^/:@\s]+\/[^/:@\s]+[:@]/.test(ref) ? `svc:///${ref}` : ref)
 
@@ -231,10 +236,10 @@ export function createClient(options: ClientOptions = {}): Client {
     signal: signalOf(call),
     timeoutMs: timeoutMs * (TIMEOUT_FACTORS[route] ?? 1)
   })
-  const get = <T>(route: RouteId, call: CallOptions | undefined, suffix?: string): Promise<T> =>
-    transport.json<T>(exchange(route, call, suffix))
-  const post = <T>(route: RouteId, body: object, call: CallOptions | undefined): Promise<T> =>
-    transport.json<T>({ ...exchange(route, call), body })
+  const get = <R extends RouteId>(route: R, call: CallOptions | undefined, suffix?: string): Promise<AnswerOf<R>> =>
+    transport.json(exchange(route, call, suffix))
+  const post = <R extends RouteId>(route: R, body: BodyOf<R>, call: CallOptions | undefined): Promise<AnswerOf<R>> =>
+    transport.json({ ...exchange(route, call), body })
   const ofTag = (route: 'tag' | 'setTag' | 'removeTag', { ns, name, tag }: TagName, call: CallOptions | undefined) => ({
     ...exchange(route, call),
     path: `/v1/tags/${[ns, name, tag].map(encodeURIComponent).join('/')}`
@@ -264,15 +269,18 @@ export function createClient(options: ClientOptions = {}): Client {
     removeModel: ({ ns, name, quant, allTags = false }, call) => {
       const segments = [ns, name, ...(quant === undefined ? [] : [quant])].map(encodeURIComponent)
       const path = `/v1/models/${segments.join('/')}${allTags ? '?tags=all' : ''}`
-      return transport.json({ ...exchange('removeModel', call), path })
+      return transport.json<AnswerOf<'removeModel' | 'removeQuant'>>({ ...exchange('removeModel', call), path })
     },
     giveName: (body, call) => post('giveName', body, call),
     unpin: (digest, call) => get('unpin', call, encodeURIComponent(digest)),
     tags: (repo, call) => get('tags', call, repo === undefined ? '' : query('repo', repo)),
-    tag: (name, call) => transport.json(ofTag('tag', name, call)),
+    tag: (name, call) => transport.json<AnswerOf<'tag'>>(ofTag('tag', name, call)),
     setTag: ({ digest, ...name }, call) =>
-      transport.json({ ...ofTag('setTag', name, call), body: digest === undefined ? {} : { digest } }),
-    removeTag: (name, call) => transport.json(ofTag('removeTag', name, call)),
+      transport.json<AnswerOf<'setTag'>>({
+        ...ofTag('setTag', name, call),
+        body: digest === undefined ? {} : { digest }
+      }),
+    removeTag: (name, call) => transport.json<AnswerOf<'removeTag'>>(ofTag('removeTag', name, call)),
     gc: (body = {}, call) => post('gc', body, call),
     evict: ({ ref, ...body }, call) => post('evict', { ref: canonical(ref), ...body }, call),
     outdated: ({ refs } = {}, call) => post('outdated', refs === undefined ? {} : { refs: refs.map(canonical) }, call),
@@ -291,16 +299,16 @@ export function createClient(options: ClientOptions = {}): Client {
     adopt: (body, call) => post('adopt', body, call),
     planAdopt: (body, call) => post('adoptPlan', body, call),
     makeView: ({ ref, ...body }, call) => post('makeView', { ref: canonical(ref), ...body }, call),
-    views: async (call) => (await get<ViewList>('views', call)).views,
+    views: async (call) => (await get('views', call)).views,
     removeView: (body, call) => post('removeView', body, call),
-    standingViews: async (call) => (await get<StandingViewList>('standingViews', call)).views,
+    standingViews: async (call) => (await get('standingViews', call)).views,
     addStandingView: (body, call) => post('addStandingView', body, call),
     removeStandingView: (body, call) => post('removeStandingView', body, call),
     job: (id, call) => get('job', call, encodeURIComponent(id)),
     resumeJob: (id, call) => get('resumeJob', call, encodeURIComponent(id)),
     cancelJob: (id, call) => get('cancelJob', call, encodeURIComponent(id)),
     jobs: async (call) => {
-      const { jobs, interrupted = [] } = await get<JobList>('jobs', call)
+      const { jobs, interrupted = [] } = await get('jobs', call)
       return [...jobs, ...interrupted]
     },
     watchJob: (job, watch) => watchJob(job, poll, { ...watch, signal: signalOf(watch) }),
