@@ -8,16 +8,15 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { startFakeHub } from '@svc/testkit/fake-hub'
 import { makeGguf, makeModelFolder } from '@svc/testkit/models'
-import { HUB_CLIENT, missingModules, PYTHON } from '@svc/testkit/python-loaders'
-import { afterAll, expect, it, vi } from 'vitest'
+import { HUB_CLIENT, HUB_PYTHONS, PYTHON } from '@svc/testkit/python-loaders'
+import { afterAll, describe, expect, it, vi } from 'vitest'
 import { laterUndo, type TestDaemon, testDaemon } from './support.ts'
 
 vi.setConfig({ testTimeout: 120_000 })
 const undo = laterUndo()
 afterAll(undo.all)
 
-const isThere = !missingModules.includes('huggingface_hub')
-if (!isThere) it.skip(`huggingface_hub is not installed for ${PYTHON}`, () => {})
+if (HUB_PYTHONS.length === 0) it.skip(`huggingface_hub is not installed for ${PYTHON}`, () => {})
 
 const REPO = 'Acme/Tiny'
 const WEIGHTS = 'model.safetensors'
@@ -75,76 +74,6 @@ async function recorder(address: string) {
 const mirrorOf = (daemon: TestDaemon): string =>
   JSON.parse(readFileSync(join(daemon.folder, 'runtime.json'), 'utf8')).hubMirrorAddress
 
-it.skipIf(!isThere)('huggingface_hub loads, resumes and caches, and learns what does not exist', async () => {
-  const hub = await startFakeHub()
-  undo.later(() => hub.close())
-  const mirror = { hub_addr: '127.0.0.1:0' }
-  const network = { swarm: { enabled: false }, hub: { endpoint: hub.endpoint } }
-  const daemon = await testDaemon({ fileConfig: { ...network, mirror } }, undo.later)
-  const onDemand = { ...mirror, on_demand: true, on_demand_allow: ['acme/*'] }
-  const fetching = await testDaemon({ fileConfig: { ...network, mirror: onDemand } }, undo.later)
-  const folder = join(daemon.folder, 'Tiny')
-  const names = makeModelFolder(folder, { ggufs: {} })
-  mkdirSync(join(folder, 'extras'))
-  writeFileSync(join(folder, 'extras/generation_config.json'), '{"temperature":0.6}')
-  const kept = [...names, 'extras/generation_config.json'].sort()
-  const files = kept.map((path) => ({ path, content: readFileSync(join(folder, path)) }))
-  const commit = hub.commit({ id: REPO, files: [...files, { path: LEFT, content: { seed: 3, sizeBytes: 1_100_000 } }] })
-  const later = makeGguf({ seed: 11 })
-  hub.commit({ id: DEMANDED.repo, files: [{ path: DEMANDED.file, content: later }] })
-  hub.commit({ id: 'Other/Model', files: [{ path: DEMANDED.file, content: later }] })
-  expect(await daemon.svc('import', 'hf', REPO)).toMatchObject({ code: 0 })
-  const { url, seen, breakOff } = await recorder(mirrorOf(daemon))
-
-  const weights = readFileSync(join(folder, WEIGHTS))
-  const etag = createHash('sha256').update(weights).digest('hex')
-  const cache = join(daemon.folder, 'cache')
-  breakOff({ after: weights.length >> 1 })
-  const ask = async (asked: object, env: Record<string, string> = {}): Promise<Said> => {
-    const own = { HF_ENDPOINT: url, HF_HOME: join(daemon.folder, 'hf'), HF_HUB_DISABLE_TELEMETRY: '1' }
-    const all = JSON.stringify({ repo: REPO, commit, weights: WEIGHTS, left: LEFT, ...asked })
-    const { stdout } = await promisify(execFile)(PYTHON, [HUB_CLIENT, all], { env: { ...process.env, ...own, ...env } })
-    return JSON.parse(stdout.trim().split('\n').at(-1)!)
-  }
-  const demand = { ...DEMANDED, endpoint: `http://${mirrorOf(fetching)}` }
-  const said = await ask({ cache, all: true, demand })
-  expect(said).toMatchObject({
-    snapshot: expect.stringMatching(`/models--Acme--Tiny/snapshots/${commit}$`),
-    again: said.snapshot,
-    pinned: join(said.snapshot, 'config.json'),
-    sha: commit,
-    files: kept,
-    tree: [...kept, 'extras'].sort(),
-    paths: ['config.json'],
-    refs: [[['main', commit]], [], [], []],
-    left: expect.stringContaining(`the repository has ${LEFT}`),
-    exists: [true, false, false],
-    meta: [commit, etag, weights.length],
-    failures: [
-      expect.stringMatching(/EntryNotFoundError$/),
-      'RepositoryNotFoundError',
-      'RevisionNotFoundError',
-      'RepositoryNotFoundError'
-    ],
-    not_allowed: 'RepositoryNotFoundError'
-  })
-  for (const name of kept) {
-    expect(readFileSync(join(said.snapshot, name)).equals(readFileSync(join(folder, name))), name).toBe(true)
-    expect(said.sizes[name]).toBe(readFileSync(join(folder, name)).length)
-  }
-  expect(readFileSync(said.demanded).equals(later)).toBe(true)
-  // from the beginning, on from where the connection broke, and not at all the second time
-  const bodies = seen.filter(({ method, path }) => method === 'GET' && path.endsWith(WEIGHTS))
-  expect(bodies).toMatchObject([
-    { status: 200, range: undefined },
-    { status: 206, range: expect.stringMatching(/^bytes=[1-9]\d+-$/) }
-  ])
-
-  const without = await ask({ cache: join(daemon.folder, 'without') }, { HF_HUB_DISABLE_XET: '1' })
-  for (const name of kept)
-    expect(readFileSync(join(without.snapshot, name)).equals(readFileSync(join(folder, name))), name).toBe(true)
-})
-
 const OFFLINE = `
 import json, sys
 from huggingface_hub import get_cached_repo_tree, snapshot_download
@@ -157,9 +86,83 @@ for cache in caches:
 print(json.dumps(said))
 `
 
-it.skipIf(!isThere)(
-  'huggingface_hub reads the listing of a whole commit from our hub caches, and misses a file',
-  async () => {
+describe.each(HUB_PYTHONS)('$version', ({ python }) => {
+  it('huggingface_hub loads, resumes and caches, and learns what does not exist', async () => {
+    const hub = await startFakeHub()
+    undo.later(() => hub.close())
+    const mirror = { hub_addr: '127.0.0.1:0' }
+    const network = { swarm: { enabled: false }, hub: { endpoint: hub.endpoint } }
+    const daemon = await testDaemon({ fileConfig: { ...network, mirror } }, undo.later)
+    const onDemand = { ...mirror, on_demand: true, on_demand_allow: ['acme/*'] }
+    const fetching = await testDaemon({ fileConfig: { ...network, mirror: onDemand } }, undo.later)
+    const folder = join(daemon.folder, 'Tiny')
+    const names = makeModelFolder(folder, { ggufs: {} })
+    mkdirSync(join(folder, 'extras'))
+    writeFileSync(join(folder, 'extras/generation_config.json'), '{"temperature":0.6}')
+    const kept = [...names, 'extras/generation_config.json'].sort()
+    const files = kept.map((path) => ({ path, content: readFileSync(join(folder, path)) }))
+    const commit = hub.commit({
+      id: REPO,
+      files: [...files, { path: LEFT, content: { seed: 3, sizeBytes: 1_100_000 } }]
+    })
+    const later = makeGguf({ seed: 11 })
+    hub.commit({ id: DEMANDED.repo, files: [{ path: DEMANDED.file, content: later }] })
+    hub.commit({ id: 'Other/Model', files: [{ path: DEMANDED.file, content: later }] })
+    expect(await daemon.svc('import', 'hf', REPO)).toMatchObject({ code: 0 })
+    const { url, seen, breakOff } = await recorder(mirrorOf(daemon))
+
+    const weights = readFileSync(join(folder, WEIGHTS))
+    const etag = createHash('sha256').update(weights).digest('hex')
+    const cache = join(daemon.folder, 'cache')
+    breakOff({ after: weights.length >> 1 })
+    const ask = async (asked: object, env: Record<string, string> = {}): Promise<Said> => {
+      const own = { HF_ENDPOINT: url, HF_HOME: join(daemon.folder, 'hf'), HF_HUB_DISABLE_TELEMETRY: '1' }
+      const all = JSON.stringify({ repo: REPO, commit, weights: WEIGHTS, left: LEFT, ...asked })
+      const { stdout } = await promisify(execFile)(python, [HUB_CLIENT, all], {
+        env: { ...process.env, ...own, ...env }
+      })
+      return JSON.parse(stdout.trim().split('\n').at(-1)!)
+    }
+    const demand = { ...DEMANDED, endpoint: `http://${mirrorOf(fetching)}` }
+    const said = await ask({ cache, all: true, demand })
+    expect(said).toMatchObject({
+      snapshot: expect.stringMatching(`/models--Acme--Tiny/snapshots/${commit}$`),
+      again: said.snapshot,
+      pinned: join(said.snapshot, 'config.json'),
+      sha: commit,
+      files: kept,
+      tree: [...kept, 'extras'].sort(),
+      paths: ['config.json'],
+      refs: [[['main', commit]], [], [], []],
+      left: expect.stringContaining(`the repository has ${LEFT}`),
+      exists: [true, false, false],
+      meta: [commit, etag, weights.length],
+      failures: [
+        expect.stringMatching(/EntryNotFoundError$/),
+        'RepositoryNotFoundError',
+        'RevisionNotFoundError',
+        'RepositoryNotFoundError'
+      ],
+      not_allowed: 'RepositoryNotFoundError'
+    })
+    for (const name of kept) {
+      expect(readFileSync(join(said.snapshot, name)).equals(readFileSync(join(folder, name))), name).toBe(true)
+      expect(said.sizes[name]).toBe(readFileSync(join(folder, name)).length)
+    }
+    expect(readFileSync(said.demanded).equals(later)).toBe(true)
+    // from the beginning, on from where the connection broke, and not at all the second time
+    const bodies = seen.filter(({ method, path }) => method === 'GET' && path.endsWith(WEIGHTS))
+    expect(bodies).toMatchObject([
+      { status: 200, range: undefined },
+      { status: 206, range: expect.stringMatching(/^bytes=[1-9]\d+-$/) }
+    ])
+
+    const without = await ask({ cache: join(daemon.folder, 'without') }, { HF_HUB_DISABLE_XET: '1' })
+    for (const name of kept)
+      expect(readFileSync(join(without.snapshot, name)).equals(readFileSync(join(folder, name))), name).toBe(true)
+  })
+
+  it('huggingface_hub reads the listing of a whole commit from our hub caches, and misses a file', async () => {
     const hub = await startFakeHub()
     undo.later(() => hub.close())
     const daemon = await testDaemon(
@@ -178,7 +181,7 @@ it.skipIf(!isThere)(
     const ref = JSON.parse((await daemon.svc('ls', '--json')).stdout).models[0].ref
     expect(await daemon.svc('view', ref, caches[1]!, '--layout', 'hf')).toMatchObject({ code: 0 })
     const run = () =>
-      promisify(execFile)(PYTHON, ['-c', OFFLINE, REPO, ...caches], { env: { ...process.env, HF_HUB_OFFLINE: '1' } })
+      promisify(execFile)(python, ['-c', OFFLINE, REPO, ...caches], { env: { ...process.env, HF_HUB_OFFLINE: '1' } })
     const said = JSON.parse((await run()).stdout)
     for (const [i, [files, sizes, at]] of said.entries()) {
       expect(files).toEqual(names)
@@ -187,5 +190,5 @@ it.skipIf(!isThere)(
     }
     rmSync(join(caches[0]!, `models--Acme--Tiny/snapshots/${commit}/config.json`))
     await expect(run()).rejects.toThrow('IncompleteSnapshotError')
-  }
-)
+  })
+})

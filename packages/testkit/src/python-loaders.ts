@@ -8,6 +8,16 @@ export const PYTHON = process.env.SVC_PYTHON ?? 'python3'
 /** The script that shows what the hub's Python client makes of a hub: see there. */
 export const HUB_CLIENT: string = fileURLToPath(new URL('./hub_client.py', import.meta.url))
 
+/** Interpreters that have the hub's Python client, by its version; transformers takes only the one before the newest. */
+export const HUB_PYTHONS: readonly { readonly python: string; readonly version: string }[] = [
+  ...new Set([PYTHON, process.env.SVC_PYTHON_TOOLS ?? PYTHON])
+].flatMap((python) => {
+  const { status, stdout } = spawnSync(python, ['-c', 'import huggingface_hub as h; print(h.__version__)'], {
+    encoding: 'utf8'
+  })
+  return status === 0 ? [{ python, version: stdout.trim() }] : []
+})
+
 const MODULES = ['torch', 'transformers', 'tokenizers', 'safetensors', 'peft', 'gguf', 'huggingface_hub']
 
 /** Which of these Python packages are not installed. */
