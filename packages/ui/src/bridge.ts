@@ -82,6 +82,8 @@ export interface ModelContents {
   readonly contextTokens?: number
   readonly template?: string
   readonly license?: string
+  /** The first of what runs code when it is loaded, or is malformed. */
+  readonly caution?: string
   readonly files: readonly {
     readonly name: string
     readonly kind: string

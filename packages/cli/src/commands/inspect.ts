@@ -50,17 +50,25 @@ export async function inspect(
     throw new CliError('verification', `${count(findings.length, 'finding')}`, { code: 'E_CHECK_FAILED' })
 }
 
-/** What runs code in a model here, or is malformed, in a line for `svc show`; undefined for nothing. Tars are not opened. */
-export async function inspectedLine({ files, companions }: OpenResult): Promise<string | undefined> {
-  const paths = new Map<string, string>()
-  const listed: ListedFile[] = []
-  const add = (name: string, sizeBytes: number, path: string): void => {
-    paths.set(name, path)
-    listed.push({ name, sizeBytes })
-  }
-  for (const { name, size, path } of files) if (name !== undefined) add(name, size, path)
-  for (const { path, size, blobPath } of companions?.files ?? []) if (blobPath !== undefined) add(path, size, blobPath)
-  const { findings } = await inspectFiles(listed, (name) => readerOf(paths.get(name)!))
+/** A file that can be looked into. */
+export interface ReadableFile extends ListedFile {
+  readonly readAt: ReadAt
+}
+
+/** The files of a model that is open. Tars are not opened. */
+export const openedFiles = ({ files, companions }: OpenResult): ReadableFile[] => [
+  ...files.flatMap(({ name, size, path }) =>
+    name === undefined ? [] : { name, sizeBytes: size, readAt: readerOf(path) }
+  ),
+  ...(companions?.files ?? []).flatMap(({ path, size, blobPath }) =>
+    blobPath === undefined ? [] : { name: path, sizeBytes: size, readAt: readerOf(blobPath) }
+  )
+]
+
+/** What runs code in a model here, or is malformed, in a line; undefined for nothing. */
+export async function inspectedLine(files: readonly ReadableFile[]): Promise<string | undefined> {
+  const readers = new Map(files.map(({ name, readAt }) => [name, readAt]))
+  const { findings } = await inspectFiles(files, (name) => readers.get(name))
   const [first, ...more] = findings
   if (first === undefined) return undefined
   const { is, file, key, what } = first

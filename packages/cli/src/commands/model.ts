@@ -8,7 +8,7 @@ import { type ModelFacts, modelFacts, namedFiles } from '../models/model-facts.t
 import { membersOf, repositoryIn } from '../models/models-here.ts'
 import { asRepo, canonicalRef, fullName, shortRef } from '../models/reference.ts'
 import type { Session } from '../session.ts'
-import { inspectedLine } from './inspect.ts'
+import { inspectedLine, openedFiles } from './inspect.ts'
 import { showRepo } from './inventory.ts'
 
 export async function resolve(session: Session, text: string): Promise<void> {
@@ -84,7 +84,7 @@ async function printMalformed(session: Session, digest: string): Promise<void> {
 }
 
 async function printInspected(session: Session, result: OpenResult): Promise<void> {
-  const line = await inspectedLine(result)
+  const line = await inspectedLine(openedFiles(result))
   if (line !== undefined) session.print(`  ${line}; see svc inspect ${shortRef(result.ref)}`)
 }
 

@@ -1,3 +1,4 @@
+import type { ReadAt } from '@svc/classify'
 import { type Client, ClientError } from '@svc/client'
 import { CliError } from '../errors.ts'
 
@@ -11,6 +12,14 @@ export async function documentBytes(client: Client, digest: string, maxBytes = M
   body.destroy()
   throw new CliError('failed', `${digest} is too large for the metadata of a model`)
 }
+
+/** Random access to a blob. */
+export const blobReader =
+  (client: Client, digest: string): ReadAt =>
+  async (start, lengthBytes) => {
+    const { body } = await client.readBlob(digest, { start, end: start + lengthBytes })
+    return Buffer.concat(await body.toArray())
+  }
 
 /** A JSON document, which was validated when it was stored. @throws as {@link documentBytes} */
 export const jsonDocument = async (

@@ -1,5 +1,6 @@
 import { type ReadAt, readGgufContents, readSafetensorsHeader } from '@svc/classify'
 import type { Client, OpenFile } from '@svc/client'
+import { blobReader } from './documents.ts'
 
 /** What the headers of the weights say of a model. */
 export interface WeightsFacts {
@@ -19,12 +20,8 @@ export async function weightsFacts(client: Client, weights: readonly WeightsFile
   let parameters: number | undefined = weights.length === 0 ? undefined : 0
   let templateIn: string | undefined
   for (const { kind, name, digest, size } of weights) {
-    const readAt: ReadAt = async (start, lengthBytes) => {
-      const { body } = await client.readBlob(digest, { start, end: start + lengthBytes })
-      return Buffer.concat(await body.toArray())
-    }
     const read = kind === 'weights.gguf' ? readGgufContents : floatsIn
-    const found = await read(readAt, size).catch(() => undefined)
+    const found = await read(blobReader(client, digest), size).catch(() => undefined)
     if (found?.hasTemplate === true) templateIn ??= name
     parameters = parameters === undefined || found === undefined ? undefined : parameters + found.parameters
   }

@@ -75,6 +75,7 @@ describe.skipIf(!haveBrowser)('the page has what others have (chromium is needed
     await mkdir(folder)
     await writeFile(join(folder, 'known-q8_0.gguf'), gguf(3))
     await writeFile(join(folder, 'README.md'), CARD)
+    await writeFile(join(folder, 'config.json'), '{"auto_map":{"AutoModel":"x.X"}}')
     await ok(daemon, 'import', 'local', 'known', '--as', 'acme/known', '--companions', 'all')
     const used = (await daemon.svc('ls', '--json')).stdout
     const { page } = await openPage(daemon)
@@ -84,6 +85,7 @@ describe.skipIf(!haveBrowser)('the page has what others have (chromium is needed
     const facts = await dialog.locator('.facts').textContent()
     expect(facts).toMatch(/KindGGUF/)
     expect(facts).toMatch(/Parameters1M|Parameters\d/)
+    await dialog.getByText('RUNS CODE config.json (auto_map) loads classes from Python files').waitFor()
     await dialog.getByText(/^\d files?$/).click()
     await dialog.getByRole('rowheader', { name: 'known-q8_0.gguf' }).waitFor()
     await dialog.getByText('Model card').click()

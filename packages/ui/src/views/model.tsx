@@ -41,6 +41,7 @@ export function ModelDialog({ row, onClose }: ModelProps) {
         <Copyable key={`${runtime} ${command}`} label={runtime} text={command} />
       ))}
       {why !== undefined && <Doors why={why} />}
+      {facts?.caution !== undefined && <p class="warn">{facts.caution}</p>}
       {facts !== undefined && <Contents facts={facts} />}
       <h3>{T.details}</h3>
       <Copyable label={T.facts.manifest} text={row.member.manifest} />
