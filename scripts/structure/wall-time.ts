@@ -6,6 +6,7 @@ export const SYSTEM_CLOCK: Readonly<Record<string, string>> = {
   'packages/internal/clock/src/clock.ts': 'is the clock',
   'packages/internal/concurrency/src/loop-budget.ts': 'measures the CPU time of a turn of the event loop',
   'packages/internal/files/src/quick-reads.ts': 'measures how long a disk takes',
+  'packages/internal/net/src/download-limit.ts': 'has one time for all threads of a process',
   'packages/ui/src/clock.ts': 'is the clock of the page, which a browser runs',
   'packages/internal/workers/src/pulse.ts': 'shows that the event loop of a thread turns'
 }
@@ -16,6 +17,7 @@ export const SYSTEM_CLOCK: Readonly<Record<string, string>> = {
  */
 export const WALL_TIME: Readonly<Record<string, string>> = {
   'packages/cas/test/file-pass.slow.ts': 'holds up its thread, which is to hear of nothing meanwhile',
+  'packages/daemon/test/app/download-limit.slow.ts': 'measures how fast bytes come over sockets',
   'packages/daemon/test/app/process.slow.ts': 'kills processes at moments that nothing announces',
   'packages/daemon/test/swarm/mutated-messages.slow.ts': 'paces datagrams, which a full buffer drops without a word',
   'packages/hub/test/direct.slow.ts': 'threads that must not write tell nobody that they did not',

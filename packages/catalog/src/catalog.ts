@@ -107,10 +107,10 @@ export class Catalog {
   /** @throws HubError when the endpoint or the token of the hub is invalid */
   constructor(deps: CatalogDeps, options: CatalogOptions) {
     const { clock } = deps
-    const { endpoint, hub, sharing, fillTimeoutMs, nameOf, retry } = options
+    const { endpoint, hub, sharing, fillTimeoutMs, nameOf, retry, downloads } = options
     this.#deps = deps
     this.#options = options
-    this.#web = new HttpClient({ clock })
+    this.#web = new HttpClient({ clock, downloads })
     this.#timings = { ...TIMINGS, fillTimeoutMs, ...options.timings }
     const documents = this.#documents
     this.#provider =
@@ -119,7 +119,8 @@ export class Catalog {
       threadNice: TRANSFER_NICE,
       readDocument: this.#hubDocuments.parse,
       ...(nameOf && { nameOf }),
-      ...(retry && { retry })
+      ...(retry && { retry }),
+      downloads
     })
     this.#swarm = new SharedSwarm({ ...options, log: deps.log, documents })
     this.#seeding = new CatalogSeeding({ ...deps, swarm: this.#swarm, documents, sharing })
@@ -228,10 +229,11 @@ export class Catalog {
     const endpoint = entry.webseed.url.slice(0, -suffix.length)
     if (endpoint === hub.endpoint.replace(/\/$/, '')) return sources
     if (!URL.canParse(endpoint)) return sources
+    const { downloads } = this.#options
     const policy = await namedBy(this.#options.endpoint)
     const readDocument = this.#hubDocuments.parse
     try {
-      return [createHub({ endpoint, policy, threadNice: TRANSFER_NICE, readDocument }), ...sources]
+      return [createHub({ endpoint, policy, threadNice: TRANSFER_NICE, readDocument, downloads }), ...sources]
     } catch (error) {
       // a URL with credentials, for example: an entry of the listing may add a source, but never makes the pull fail
       if (error instanceof HubError) return sources

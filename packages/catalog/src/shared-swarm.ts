@@ -10,6 +10,8 @@ export interface CatalogSwarmOptions {
   readonly dht: V1SwarmOptions['dht']
   /** 0 is unlimited. */
   readonly uploadLimitBytesPerSecond: number
+  /** A limit of what is received, that others share. Absent: none. */
+  readonly downloads?: V1SwarmOptions['downloads']
 }
 
 interface SharedSwarmDeps extends CatalogSwarmOptions, Pick<Library, 'log'> {
@@ -44,7 +46,7 @@ export class SharedSwarm {
   }
 
   async #start(): Promise<V1Swarm> {
-    const { peerHost, dht, uploadLimitBytesPerSecond, endpoint, documents, log } = this.#deps
+    const { peerHost, dht, uploadLimitBytesPerSecond, downloads, endpoint, documents, log } = this.#deps
     return V1Swarm.start({
       // another port, since a v2 engine has the configured one.
       peerAddress: { host: peerHost, port: 0 },
@@ -52,6 +54,7 @@ export class SharedSwarm {
       // if the catalog itself has a private address, what it lists may, too (a mirror in the LAN, a test).
       policy: await namedBy(endpoint),
       uploadLimitBytesPerSecond,
+      downloads,
       parse: (info, infohash) => documents.parse('v1Torrent', info, infohash),
       onFault: ({ thread, error, count, pauseMs }) =>
         log.warn({ err: error, thread, count, pauseMs }, 'the BitTorrent v1 thread crashed or hung, and starts again')

@@ -87,6 +87,22 @@ it('an upload limit is saved and shown in the status', async () => {
   expect((await swarmOf(again)).uploadLimitBytesPerSecond).toBeUndefined()
 })
 
+it('svc limit shows and sets both rates, at once and in the configuration', async () => {
+  const place = await given('')
+  const daemon = await daemonOf(place)
+  expect((await daemon.svc('limit')).stdout).toMatch(/^download +no limit\nupload +no limit\n$/)
+  expect((await daemon.svc('limit', 'download', '20MB/s')).stdout).toMatch(/^download +19\.1 MiB\/s\n/)
+  expect((await daemon.svc('limit', 'upload', '1.5MiB')).code).toBe(0)
+  expect(readFileSync(place.file, 'utf8')).toContain('[network]\ndownload_limit = 20000000')
+  await daemon.pause()
+  const again = await daemonOf(place)
+  const both = JSON.parse((await again.svc('limit', '--json')).stdout)
+  expect(both).toEqual({ download: 20_000_000, upload: 1_572_864 })
+  expect(JSON.parse((await again.svc('limit', 'download', 'off', '--json')).stdout)).toMatchObject({ download: 0 })
+  for (const words of [['download'], ['download', 'fast'], ['sideways', '1MB']])
+    expect((await again.svc('limit', ...words)).code).toBe(2)
+})
+
 it('private models stay private when sharing is turned on', async () => {
   const daemon = await daemonOf(await given('seed = false\n'))
   expect((await daemon.svc('import', 'hf', REPO, '--private')).code).toBe(0)

@@ -4,6 +4,7 @@ import { ClientError } from './errors.ts'
 import type {
   AdoptBody,
   CompanionsBody,
+  DownloadLimitBody,
   EnsureBody,
   EvictBody,
   GcBody,
@@ -34,7 +35,14 @@ import type { ROUTES } from './protocol/routes.ts'
 import type { HubAccountResult, SearchQuery, SearchResult } from './protocol/search.ts'
 import type { Snapshot } from './protocol/snapshot.ts'
 import { defaultSocketPath, isDefaultSocket, type SocketEnv } from './protocol/socket-path.ts'
-import type { SeedLocalResult, SeedResult, ShareResult, Status, UploadLimitResult } from './protocol/status.ts'
+import type {
+  DownloadLimitResult,
+  SeedLocalResult,
+  SeedResult,
+  ShareResult,
+  Status,
+  UploadLimitResult
+} from './protocol/status.ts'
 import type { TagBody, TagList } from './protocol/tag.ts'
 import type {
   RemovedView,
@@ -149,6 +157,8 @@ export interface Client {
   decideSeedLocal(body: SeedLocalBody, options?: CallOptions): Promise<SeedLocalResult>
   /** Limits the upload rate, at once; saved in the daemon's configuration. */
   limitUpload(body: UploadLimitBody, options?: CallOptions): Promise<UploadLimitResult>
+  /** Limits the rate of all downloads together, at once; saved in the daemon's configuration. */
+  limitDownload(body: DownloadLimitBody, options?: CallOptions): Promise<DownloadLimitResult>
   share(ref: string, options?: CallOptions): Promise<ShareResult>
   /** Who may get an artifact, through which door, and why (spec add.38). */
   why(ref: string, options?: CallOptions): Promise<WhyResult>
@@ -293,6 +303,7 @@ export function createClient(options: ClientOptions = {}): Client {
     decideSeed: (body, call) => post('seed', body, call),
     decideSeedLocal: (body, call) => post('seedLocal', body, call),
     limitUpload: (body, call) => post('uploadLimit', body, call),
+    limitDownload: (body, call) => post('downloadLimit', body, call),
     share: (ref, call) => get('share', call, query('ref', canonical(ref))),
     why: (ref, call) => get('why', call, query('ref', canonical(ref))),
     joinShare: (ref, call) => post('joinShare', { ref: canonical(ref) }, call),

@@ -36,6 +36,7 @@ export { modelsOf } from './models.ts'
 export type {
   AdoptBody,
   CompanionsBody,
+  DownloadLimitBody,
   EnsureBody,
   EvictBody,
   GcBody,
@@ -73,6 +74,7 @@ export type { HubAccountResult, HubEntry, SearchQuery, SearchResult } from './pr
 export type { Snapshot } from './protocol/snapshot.ts'
 export { defaultSocketPath, type SocketEnv } from './protocol/socket-path.ts'
 export type {
+  DownloadLimitResult,
   SeedLocalResult,
   SeedResult,
   ShareResult,

@@ -42,6 +42,8 @@ export interface HubOptions {
   readonly threadNice?: number
   /** Reads the answers of the hub's API, e.g. in a thread. Default: on the thread of the caller, which long ones hold up. */
   readonly readDocument?: ReadHubDocument
+  /** A limit that other receivers of the program share. Default: none. */
+  readonly downloads?: HttpClientOptions['downloads']
   readonly limits?: Partial<HubLimits>
   readonly retry?: Partial<RetryTimings>
 }
@@ -118,9 +120,16 @@ export function createHub(options: HubOptions = {}): Hub {
   const limits: HubLimits = { ...DEFAULT_LIMITS, ...options.limits }
   const timings: RetryTimings = { ...DEFAULT_TIMINGS, ...options.retry }
   const userAgent = options.userAgent ?? 'svc-hub'
-  const { dispatcher, tokenName = 'a token', policy, threadNice = 0, readDocument = readHubDocumentHere } = options
+  const {
+    dispatcher,
+    tokenName = 'a token',
+    policy,
+    threadNice = 0,
+    downloads,
+    readDocument = readHubDocumentHere
+  } = options
   const shown = { token, tokenName, userAgent }
-  const net = new Net({ endpoint, ...shown, dispatcher, policy, threadNice, limits, timings, readDocument })
+  const net = new Net({ endpoint, ...shown, dispatcher, policy, threadNice, downloads, limits, timings, readDocument })
   const lanes: RequestGates = {
     large: new Gate(limits.ranges),
     small: new Gate(limits.smallFiles),

@@ -1,5 +1,5 @@
 import { DownloadError, HttpClient, type HttpClientOptions, RedirectError, type Response } from '@svc/internal-http'
-import { DialGuard, type DialPolicy, isRefusedAddress, policyFrom } from '@svc/internal-net'
+import { DialGuard, type DialPolicy, type DownloadLimit, isRefusedAddress, policyFrom } from '@svc/internal-net'
 import type { ReadHubDocument } from './documents.ts'
 import { type Endpoint, printableUrl } from './endpoint.ts'
 import { HubError } from './errors.ts'
@@ -15,6 +15,7 @@ export interface NetOptions {
   readonly dispatcher: HttpClientOptions['dispatcher']
   readonly policy: DialPolicy | undefined
   readonly threadNice: number
+  readonly downloads: DownloadLimit | undefined
   readonly limits: HubLimits
   readonly timings: RetryTimings
   readonly readDocument: ReadHubDocument
@@ -70,18 +71,18 @@ export class Net {
   readonly #policyOf: (url: URL) => Promise<DialPolicy>
 
   constructor(options: NetOptions) {
-    const { endpoint, token, tokenName, limits, timings, userAgent, dispatcher } = options
+    const { endpoint, token, tokenName, limits, timings, userAgent, dispatcher, downloads } = options
     this.endpoint = endpoint
     this.tokenName = tokenName
     this.hasToken = token !== undefined
     this.limits = limits
     this.readDocument = options.readDocument
     this.timings = timings
-    this.ranges = new RangeThreads(options.threadNice)
+    this.ranges = new RangeThreads(options.threadNice, downloads)
     this.#options = options
     this.#policyOf = policyFrom(new URL(endpoint.origin), options.policy)
     const connections = limits.ranges + limits.smallFiles
-    this.#client = new HttpClient({ ...timings, userAgent, dispatcher, connections })
+    this.#client = new HttpClient({ ...timings, userAgent, dispatcher, connections, downloads })
   }
 
   /** Requests a URL, and follows its redirects. @throws DownloadError for one that is refused; errors of the network */

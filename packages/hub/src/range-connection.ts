@@ -2,6 +2,7 @@ import { connect as connectPlain, isIP, type LookupFunction, type Socket } from 
 import { connect as connectTls } from 'node:tls'
 import { type Clock, systemClock, type Timer } from '@svc/internal-clock'
 import { leastBytesIn } from '@svc/internal-http'
+import { type DownloadLimit, TURN_BYTES } from '@svc/internal-net'
 import { type BlockWriter, diskMs } from './block-writer.ts'
 import { MAX_HEAD_BYTES, type PlainHead, readPlainHead } from './plain-head.ts'
 
@@ -12,6 +13,8 @@ export interface Destination {
   /** A literal address is connected to without it. */
   readonly lookup: LookupFunction
   readonly connectMs: number
+  /** Absent: what comes is not limited. */
+  readonly downloads?: DownloadLimit | undefined
 }
 
 export interface RangeExchange {
@@ -21,7 +24,7 @@ export interface RangeExchange {
   readonly sizeBytes: number
   /** Longest time without a byte of the body, or until the head has arrived. */
   readonly stallMs: number
-  /** In each span of this length the body must bring {@link leastBytesIn} it; time that the disk took is left out. */
+  /** In each span of this length the body must bring {@link leastBytesIn} it; time that the disk or the limit took is left out. */
   readonly slowMs: number
   readonly onHead: (head: PlainHead) => BlockWriter
 }
@@ -60,6 +63,7 @@ export class RangeConnection {
   readonly #head = Buffer.allocUnsafeSlow(MAX_HEAD_BYTES)
   readonly #onGone: () => void
   readonly #clock: Clock
+  readonly #downloads: DownloadLimit | undefined
   #headFilled = 0
   #current: Current | undefined
   #gone = false
@@ -68,11 +72,15 @@ export class RangeConnection {
   #heard = false
   #slow: Timer | undefined
   #arrived = 0
+  /** How long the limit of downloads has held it up. */
+  #heldMs = 0
+  #held: Timer | undefined
 
   constructor(to: Destination, onGone: () => void, clock = systemClock) {
     this.#clock = clock
     this.#onGone = onGone
-    const { secure, host, port, lookup, connectMs } = to
+    const { secure, host, port, lookup, connectMs, downloads } = to
+    this.#downloads = downloads
     const options = {
       host,
       port,
@@ -130,7 +138,9 @@ export class RangeConnection {
   #room(): Uint8Array {
     if (this.#gone) return this.#head
     const writer = this.#current?.writer
-    return writer === undefined ? this.#head.subarray(this.#headFilled) : writer.room()
+    if (writer === undefined) return this.#head.subarray(this.#headFilled)
+    const room = writer.room()
+    return this.#downloads?.limited === true ? room.subarray(0, TURN_BYTES) : room
   }
 
   #read(count: number): boolean {
@@ -147,7 +157,26 @@ export class RangeConnection {
     } catch (error) {
       this.#fail(error)
     }
+    this.#pay(count)
     return !this.#gone
+  }
+
+  /** Reads no further until the limit of downloads allows it. */
+  #pay(bytes: number): void {
+    const turn = this.#downloads?.take(bytes) ?? 0
+    const waitMs = this.#downloads?.waitMs(turn) ?? 0
+    if (waitMs > 0 && !this.#gone) this.#hold(turn, waitMs)
+  }
+
+  #hold(turn: number, waitMs: number): void {
+    this.#socket.pause()
+    this.#held = this.#clock.after(waitMs, () => {
+      this.#heldMs += waitMs
+      this.#heard = true
+      const leftMs = this.#downloads!.waitMs(turn)
+      if (leftMs > 0) return this.#hold(turn, leftMs)
+      this.#socket.resume()
+    })
   }
 
   #readHead(current: Current, count: number): void {
@@ -202,10 +231,11 @@ export class RangeConnection {
     this.#arrived = 0
     const current = this.#current
     const writtenMs = diskMs()
+    const heldMs = this.#heldMs
     this.#slow = this.#clock.after(slowMs, () => {
       setImmediate(() => {
         if (this.#gone || current === undefined || this.#current !== current) return
-        const spanMs = slowMs - (diskMs() - writtenMs)
+        const spanMs = slowMs - (diskMs() - writtenMs) - (this.#heldMs - heldMs)
         if (this.#arrived >= leastBytesIn(spanMs)) this.#watchPace(slowMs)
         else this.#fail(new ConnectionError('ERR_SLOW', `${this.#arrived} bytes in ${slowMs / 1000} s`))
       })
@@ -223,6 +253,7 @@ export class RangeConnection {
     this.#gone = true
     const current = this.#current
     this.#settle()
+    this.#held?.cancel()
     this.#socket.destroy()
     this.#onGone()
     if (current === undefined) return

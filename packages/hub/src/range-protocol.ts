@@ -22,6 +22,8 @@ export interface RangeJob {
 
 export interface RangeThreadData {
   readonly nice: number
+  /** Of the limit of downloads, if there is one. */
+  readonly limit: SharedArrayBuffer | undefined
 }
 
 /** First the head, then the written ranges, in order. */

@@ -1,4 +1,5 @@
 import { availableParallelism } from 'node:os'
+import type { DownloadLimit } from '@svc/internal-net'
 import { WorkerPool, workerUrl } from '@svc/internal-workers'
 import type { RangeCalls, RangeJob, RangeProgress, RangeReply, RangeThreadData } from './range-protocol.ts'
 
@@ -8,9 +9,13 @@ const MAX_THREADS = 4
 
 /** Threads that fetch ranges into files, each with its own connections. Started with the first range. */
 export class RangeThreads extends WorkerPool<RangeCalls> {
-  /** @param nice the threads' niceness on Linux */
-  constructor(nice = 0, threads = Math.max(2, Math.min(MAX_THREADS, availableParallelism()))) {
-    const workerData: RangeThreadData = { nice }
+  /** @param nice the threads' niceness on Linux @param downloads the limit that the threads observe */
+  constructor(
+    nice = 0,
+    downloads?: DownloadLimit,
+    threads = Math.max(2, Math.min(MAX_THREADS, availableParallelism()))
+  ) {
+    const workerData: RangeThreadData = { nice, limit: downloads?.memory }
     const url = workerUrl('./range-worker', import.meta.url)
     // a range waits for a connection, not for a thread
     super({ url, name: 'hub range', workerData, threads, depth: Number.POSITIVE_INFINITY, idleMs: IDLE_MS })

@@ -1,5 +1,5 @@
 import { workerData } from 'node:worker_threads'
-import { DialGuard } from '@svc/internal-net'
+import { DialGuard, SharedDownloadLimit } from '@svc/internal-net'
 import { serveCalls, yieldToOthers } from '@svc/internal-workers'
 import { BlockWriter, WriteFailure } from './block-writer.ts'
 import type { PlainHead } from './plain-head.ts'
@@ -7,6 +7,9 @@ import { RangeConnection } from './range-connection.ts'
 import type { RangeCalls, RangeJob, RangeProgress, RangeReply, RangeThreadData } from './range-protocol.ts'
 
 // The code of a thread of `RangeThreads`: owns its sockets, reads the bodies of ranges into blocks, and writes these.
+
+const { nice, limit } = workerData as RangeThreadData
+const downloads = limit && new SharedDownloadLimit(limit)
 
 /** Idle connections, by their target. */
 const idle = new Map<string, RangeConnection[]>()
@@ -26,7 +29,8 @@ function connectionTo(job: RangeJob): RangeConnection {
       host: hostname.replace(/^\[(.*)\]$/, '$1'),
       port: Number(port) || (secure ? 443 : 80),
       lookup: new DialGuard(policy).lookup,
-      connectMs
+      connectMs,
+      downloads
     },
     () => {
       const rest = idle.get(key)?.filter((other) => other !== connection) ?? []
@@ -85,5 +89,5 @@ async function fetch(
   }
 }
 
-yieldToOthers((workerData as RangeThreadData).nice)
+yieldToOthers(nice)
 serveCalls<RangeCalls>({ fetch: (job, { signal, progress }) => fetch(job, signal, progress) })

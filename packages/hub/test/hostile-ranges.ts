@@ -38,7 +38,7 @@ export class HostileRanges {
   readonly #folder = mkdtempSync(join(tmpdir(), 'svc-hub-ranges-'))
   readonly #fd: number
   readonly #sockets = new Set<Socket>()
-  readonly #threads = new RangeThreads(0, 1)
+  readonly #threads = new RangeThreads(0, undefined, 1)
   #answer: Answer = (socket) => void socket.write(GOOD)
   readonly #server = createServer((socket) => {
     this.#sockets.add(socket)

@@ -28,7 +28,7 @@ server.on('tlsClientError', () => undefined)
 await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
 const { port } = server.address() as AddressInfo
 
-const threads = new RangeThreads(0, 1)
+const threads = new RangeThreads(0, undefined, 1)
 const never = new AbortController().signal
 const [writable, unwritable] = [openSync('/dev/null', 'w'), openSync('/dev/null', 'r')]
 async function say(host: string, path: string, fd = writable): Promise<unknown> {

@@ -55,7 +55,7 @@ const whole =
 
 const folder = mkdtempSync(join(tmpdir(), 'svc-hub-cut-'))
 const path = join(folder, 'file')
-const threads = new RangeThreads(0, 1)
+const threads = new RangeThreads(0, undefined, 1)
 
 /** One range by a thread: its reply or the code of its error, how many bytes it reported, and whether they are right. */
 async function range(given: typeof answer): Promise<readonly [reply: string, bytes: number, isRight: boolean]> {

@@ -1,5 +1,5 @@
 import { type Clock, systemClock } from '@svc/internal-clock'
-import { type ByteSpan, parseJson, parseRetryAfter, type Response } from '@svc/internal-http'
+import { type ByteSpan, type HttpClientOptions, parseJson, parseRetryAfter, type Response } from '@svc/internal-http'
 import { isDigest, type Sha256Digest } from '@svc/ref'
 import { type Credentials, findCredentials } from './credentials.ts'
 import { digestOf, MAX_DOCUMENT_BYTES, type OciDocument } from './document.ts'
@@ -25,6 +25,8 @@ export interface RegistryOptions {
    * failed attempt counts only at that rate. Default 60,000.
    */
   readonly slowMs?: number
+  /** A limit that other receivers of the program share. Default: none. */
+  readonly downloads?: HttpClientOptions['downloads']
   /** Reads what a login server answers, e.g. in a thread. Default: on the thread of the caller. */
   readonly readDocument?: ReadOciDocument
 }

@@ -1,7 +1,7 @@
 import type { PeerAddress, TokenBucket } from '@svc/internal-net'
 import { TRANSFER_NICE } from '@svc/internal-workers'
 import type { Library } from '@svc/library/parts'
-import { createSwarm, type Swarm } from '@svc/swarm'
+import { createSwarm, type Swarm, type SwarmOptions } from '@svc/swarm'
 import type { ParseAnswer } from './answers.ts'
 import type { SwarmSettings } from './settings.ts'
 import type { SignedRequests } from './signed-requests.ts'
@@ -13,6 +13,7 @@ export interface EngineDeps extends Pick<Library, 'clock' | 'log' | 'ports'> {
   readonly settings: SwarmSettings
   readonly peerAddress: PeerAddress
   readonly limit: TokenBucket
+  readonly downloads?: SwarmOptions['downloadLimit']
   readonly parse: ParseAnswer
   /** Undefined if no request to a webseed is signed. */
   readonly headersFor: SignedRequests['headersFor'] | undefined
@@ -26,6 +27,7 @@ export function openEngine({
   settings,
   peerAddress,
   limit,
+  downloads,
   parse,
   headersFor
 }: EngineDeps): Promise<Swarm> {
@@ -37,6 +39,7 @@ export function openEngine({
       pex: dht,
       dht: dht && { bootstrap: dhtBootstrap, host: at.host },
       uploadLimit: limit,
+      ...(downloads && { downloadLimit: downloads }),
       ...(headersFor && { webseedHeaders: headersFor }),
       trusted,
       ...(zone !== undefined && { zone }),

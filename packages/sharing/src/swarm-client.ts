@@ -66,7 +66,7 @@ export class SwarmClient {
 
   /** @throws the error of `listen`, and the engine's for invalid settings */
   static async open(deps: SwarmClientDeps, options: SwarmClientOptions = {}): Promise<SwarmClient> {
-    const { clock, settings, addresses, keys, listeners } = deps
+    const { clock, settings, addresses, keys, listeners, downloads } = deps
     const limit = new TokenBucket(settings.uploadLimitBytesPerSecond, clock.monotonic())
     const traffic = () => listeners?.add('webseed')
     const webseed = new WebseedPort({ ...deps, address: addresses.webseed, limit, traffic })
@@ -81,7 +81,7 @@ export class SwarmClient {
         parse: answers.parse,
         headersFor: keys && headersFor
       })
-      const means = { engine, webseed, limit, answers, web: new HttpClient({ clock }) }
+      const means = { engine, webseed, limit, answers, web: new HttpClient({ clock, downloads }) }
       const parts = composeSwarm(deps, means, options)
       return new SwarmClient(deps, means, parts)
     } catch (error) {

@@ -2,7 +2,7 @@ import type { HttpClient } from '@svc/internal-http'
 import type { PeerAddress } from '@svc/internal-net'
 import type { TrafficCounter } from '@svc/internal-server'
 import type { CopyWitness, Filler, Library, Needed } from '@svc/library/parts'
-import type { Swarm } from '@svc/swarm'
+import type { Swarm, SwarmOptions } from '@svc/swarm'
 import type { AnswerReader } from './answers.ts'
 import { ArtifactSwarm } from './artifact-swarm.ts'
 import { ArtifactTorrents } from './artifact-torrents.ts'
@@ -26,6 +26,8 @@ export interface SwarmClientDeps
     Pick<Library, 'log' | 'holdings' | 'ports'> {
   readonly needed: Pick<Needed, 'isGiven'>
   readonly settings: SwarmSettings
+  /** A limit of what is received, that others share. Absent: none. */
+  readonly downloads?: SwarmOptions['downloadLimit']
   /** Where to listen; webseed clients are served nowhere without an address. */
   readonly addresses: { readonly peer: PeerAddress; readonly webseed: PeerAddress | undefined }
   /** Absent: no request to a webseed is signed. */

@@ -27,8 +27,8 @@ interface ServedEntry extends ServedArtifact {
 }
 
 export interface WebseedListenerDeps extends Pick<Library, 'store' | 'log' | 'clock'> {
-  /** The peers' budget: the limit applies to both together (spec swarm.9). Absent: no limit. */
-  readonly budget?: SendBudget | undefined
+  /** The peers' budget: the limit applies to both together (spec swarm.9), and may change. Absent: no limit. */
+  readonly budget?: (SendBudget & { readonly limited: boolean }) | undefined
 }
 
 /** Two of these for each of at most 512 connections of strangers. */
@@ -130,7 +130,7 @@ export class WebseedListener {
     try {
       await sendBlob(request, response, reader, {
         pool: this.#pool,
-        budget,
+        budget: budget?.limited === true ? budget : undefined,
         clock,
         headers: HARDENING,
         refuse: (status, headers) =>

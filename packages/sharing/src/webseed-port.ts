@@ -28,9 +28,8 @@ export class WebseedPort {
   async open(): Promise<void> {
     const { address, limit, traffic, ports, ...deps } = this.#deps
     if (address === undefined || this.#listener !== undefined) return
-    const budget = limit.limited ? limit : undefined
     const counter = traffic()
-    const listen = (at: PeerAddress) => WebseedListener.listen({ ...deps, budget }, at, counter)
+    const listen = (at: PeerAddress) => WebseedListener.listen({ ...deps, budget: limit }, at, counter)
     this.#listener = await ports.listen('webseed', address, listen, (listener) => listener.address.port)
   }
 

@@ -11,6 +11,8 @@ export interface V1ThreadData {
   readonly dhtBootstrap: readonly string[] | undefined
   readonly policy: 'machine' | 'network' | 'internet'
   readonly uploadLimitBytesPerSecond: number
+  /** Of the limit of downloads, if there is one. */
+  readonly limit: SharedArrayBuffer | undefined
 }
 
 export type ToThread =

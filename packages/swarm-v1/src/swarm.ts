@@ -1,4 +1,5 @@
 import { type Clock, systemClock } from '@svc/internal-clock'
+import type { DownloadLimit } from '@svc/internal-net'
 import { SupervisedThread, type ThreadFault, workerUrl } from '@svc/internal-workers'
 import { SwarmV1Error } from './errors.ts'
 import { parseV1Torrent, type V1Layout } from './layout.ts'
@@ -19,6 +20,8 @@ export interface V1SwarmOptions {
   readonly policy: 'machine' | 'network' | 'internet'
   /** Limit over all torrents; 0 is unlimited. */
   readonly uploadLimitBytesPerSecond: number
+  /** A limit of what all torrents receive together, which other receivers of the program may share. Default: none. */
+  readonly downloads?: DownloadLimit | undefined
   /** Called once per fault: the thread crashed or hung, and restarts after a pause. */
   readonly onFault?: (fault: ThreadFault) => void
   /** As `parseV1Torrent`, e.g. in a thread: strangers send the metadata. Default: on the thread of the caller. */
@@ -62,7 +65,8 @@ export class V1Swarm {
         port: this.#again ?? port,
         dhtBootstrap: options.dht === false ? undefined : bootstrap,
         policy: options.policy,
-        uploadLimitBytesPerSecond: options.uploadLimitBytesPerSecond
+        uploadLimitBytesPerSecond: options.uploadLimitBytesPerSecond,
+        limit: options.downloads?.memory
       }),
       parse: parseFromThread,
       received: (message) => this.#received(message, host),

@@ -9,6 +9,7 @@ import WebTorrent from 'webtorrent'
 import { SwarmV1Error } from './errors.ts'
 import type { FromThread, ToThread, V1ThreadData } from './messages.ts'
 import type { WebTorrentConstructor } from './thread/client.ts'
+import { limitDownloads } from './thread/download-limit.ts'
 import { boundIncoming, MAX_INCOMING } from './thread/incoming.ts'
 import { OwnerCalls } from './thread/owner-calls.ts'
 import { ThreadTorrent, type TorrentDeps } from './thread/torrent.ts'
@@ -18,7 +19,14 @@ const TICK_MS = 250
 const MAX_OUTGOING = 55
 
 const port = parentPort!
-const { host, port: listenPort, dhtBootstrap, policy, uploadLimitBytesPerSecond } = supervisedData<V1ThreadData>()
+const {
+  host,
+  port: listenPort,
+  dhtBootstrap,
+  policy,
+  uploadLimitBytesPerSecond,
+  limit
+} = supervisedData<V1ThreadData>()
 const tell = (message: FromThread): void => port.postMessage(message)
 
 boundWires()
@@ -48,6 +56,8 @@ const client = new (WebTorrent as WebTorrentConstructor)({
 if (policy === 'internet') {
   client.blocked = { contains: (peer) => !isPublicAddress(peer.replace(/^\[|\]$/g, '')) && !named.has(peer) }
 }
+
+if (limit !== undefined) limitDownloads(client, limit, clock)
 
 let unable = false
 client.on('error', (error: Error) => {

@@ -2,6 +2,7 @@ import { createHash, randomBytes } from 'node:crypto'
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
+import { type DownloadLimit, SharedDownloadLimit } from '@svc/internal-net'
 import { encodeBencode } from '@svc/metainfo'
 import { type V1Layout, type V1Storage, V1Swarm, type V1Torrent } from '@svc/swarm-v1'
 import { startLyingPeer } from '@svc/testkit/lying-v1-peer'
@@ -26,12 +27,17 @@ async function peer(options: V1PeerOptions) {
   return started
 }
 
-async function swarm(uploadLimitBytesPerSecond = 0, dht: false | string[] = false): Promise<V1Swarm> {
+async function swarm(
+  uploadLimitBytesPerSecond = 0,
+  dht: false | string[] = false,
+  downloads?: DownloadLimit
+): Promise<V1Swarm> {
   const started = await V1Swarm.start({
     peerAddress: { host: '127.0.0.1', port: 0 },
     dht,
     policy: 'machine',
-    uploadLimitBytesPerSecond
+    uploadLimitBytesPerSecond,
+    downloads
   })
   cleanups.push(() => started.close())
   return started
@@ -225,6 +231,31 @@ test('blocks count as they arrive, long before their piece is whole', async () =
   expect(Math.max(...seen)).toBeLessThanOrEqual(whole.length)
   await torrent.done
   await expect.poll(() => torrent.progress().unverifiedBytes).toBe(0)
+})
+
+test('a download limit holds, also for what has a piece under way when it is set', async () => {
+  const content = new Map([['m.gguf', randomBytes(4 << 20)]])
+  const bytes = content.get('m.gguf')!
+  const pieces = Buffer.concat(
+    Array.from({ length: 64 }, (_, piece) =>
+      createHash('sha1')
+        .update(bytes.subarray(piece << 16, (piece + 1) << 16))
+        .digest()
+    )
+  )
+  const info = encodeBencode({ length: bytes.length, name: 'm.gguf', 'piece length': 1 << 16, pieces })
+  const infohash = createHash('sha1').update(info).digest('hex')
+  const seeder = await swarm()
+  await joined(seeder, infohash, [], { info, complete: true, open: async (layout) => new MemoryFiles(layout, content) })
+    .torrent.done
+  const limit = new SharedDownloadLimit()
+  const client = await swarm(0, false, limit)
+  limit.bytesPerSecond = 1 << 20
+  const started = performance.now()
+  await joined(client, infohash, [`127.0.0.1:${seeder.address.port}`], { info }).torrent.done
+  const rate = bytes.length / ((performance.now() - started) / 1000)
+  expect(rate).toBeLessThan(1.25 * (1 << 20))
+  expect(rate).toBeGreaterThan(0.6 * (1 << 20))
 })
 
 test('two clients find each other through a DHT', async () => {

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import type { Socket } from 'node:net'
 import { type Clock, systemClock, type Timer } from '@svc/internal-clock'
 import type { DhtOptions } from '@svc/internal-discovery'
-import { HttpClient } from '@svc/internal-http'
+import { HttpClient, type HttpClientOptions } from '@svc/internal-http'
 import { AddressRanges, hostKey, PerSecond, plainAddress, TokenBucket, tryParseRange } from '@svc/internal-net'
 import type { ThreadFault } from '@svc/internal-workers'
 import { equalBytes, parseInfo, type TorrentInfo, truncateInfohash } from '@svc/metainfo'
@@ -54,6 +54,8 @@ export interface SwarmOptions {
   readonly zone?: string
   /** Bytes per second over all torrents; 0: unlimited. Or a limit that the program's other senders share. */
   readonly uploadLimit?: number | UploadLimit
+  /** A limit of what all torrents receive together, which other receivers of the program may share. Default: none. */
+  readonly downloadLimit?: HttpClientOptions['downloads']
   /** Limit of connections over all torrents, half-open ones included; a quarter is kept for outgoing ones. Default 500. */
   readonly maxConnections?: number
   /** Limit of connections of one host (IPv6: one /64) over all torrents, in both directions; default 64. */
@@ -145,7 +147,7 @@ export class Engine implements Swarm {
     this.#options = options
     const clock = options.clock ?? systemClock
     this.#clock = clock
-    const { uploadLimit = 0 } = options
+    const { uploadLimit = 0, downloadLimit: downloads } = options
     const limit = typeof uploadLimit === 'object' ? uploadLimit : new TokenBucket(uploadLimit, clock.monotonic())
     this.environment = {
       clock,
@@ -153,6 +155,7 @@ export class Engine implements Swarm {
       verifier: new Verifier(options.verifyThreads ?? 2, options.verifyNice),
       frames: new FramePool(),
       limiter: new UploadLimiter(limit, clock),
+      downloads,
       rejects: new PerSecond(REJECTS_PER_SECOND),
       hashWork: new HashWork(clock),
       random: Math.random,
@@ -160,7 +163,7 @@ export class Engine implements Swarm {
       maxPeersPerTorrent: options.maxPeersPerTorrent ?? 200,
       nextId: () => this.#nextId++,
       // webseeds are reached directly, whatever proxy the environment names
-      http: new HttpClient({ userAgent: 'svc-swarm', proxy: false, stallMs: 15_000, clock }),
+      http: new HttpClient({ userAgent: 'svc-swarm', proxy: false, stallMs: 15_000, clock, downloads }),
       webseedHeaders: options.webseedHeaders,
       parseInfo: options.parseInfo ?? (async (info) => parseInfo(info)),
       peerId: Buffer.concat([Buffer.from('-SV0100-', 'latin1'), randomBytes(12)]),

@@ -160,6 +160,7 @@ export function openBridge(fetch: Fetch) {
     setPinned: (ref: string, pinned: boolean) => call<object>('PUT', 'v1/pin', { ref, pinned }),
     evict: (ref: string) => call<Job>('POST', 'v1/evict', { ref }),
     seed: (seed: boolean) => call<object>('PUT', 'v1/seed', { seed }),
+    limitDownload: (bytesPerSecond: number) => call<object>('PUT', 'v1/download-limit', { bytesPerSecond }),
     limitUpload: (bytesPerSecond: number) => call<object>('PUT', 'v1/upload-limit', { bytesPerSecond }),
     seedLocal: (seedLocal: boolean) => call<object>('PUT', 'v1/seed-local', { seedLocal }),
     search: (words: string, cursor?: string) =>

@@ -357,6 +357,9 @@ export const TEXTS = {
     seedLocal: 'Share models imported from disk, too',
     upload: 'Upload limit in MiB/s (0: no limit)',
     limited: (rate?: string) => (rate === undefined ? 'Uploads are not limited' : `Uploads are limited to ${rate}`),
+    download: 'Download limit in MiB/s (0: no limit)',
+    downLimited: (rate?: string) =>
+      rate === undefined ? 'Downloads are not limited' : `Downloads are limited to ${rate}`,
     torrents: 'Shared and fetched over BitTorrent',
     columns: {
       name: 'Name',

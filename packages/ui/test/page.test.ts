@@ -237,16 +237,21 @@ test("swarm switches act at once, and health lists the doctor's findings, worst 
     ...models,
     'GET bridge/doctor': { findings },
     'PUT v1/seed': {},
-    'PUT v1/upload-limit': {}
+    'PUT v1/upload-limit': {},
+    'PUT v1/download-limit': {}
   })
   expect([...page.root.querySelectorAll('.findings li')].map((each) => textOf(each.querySelector('.mark')))).toEqual([
     'Problem: disk',
     'In order: node'
   ])
-  const limit = page.root.querySelector<HTMLInputElement>('input[type="number"]')!
+  const [limit, download] = page.root.querySelectorAll<HTMLInputElement>('input[type="number"]')
+  download!.value = '20'
+  download!.dispatchEvent(new Event('change', { bubbles: true }))
+  await page.settle()
+  expect(page.asked.at(-1)).toMatchObject({ path: 'v1/download-limit', body: { bytesPerSecond: 20_971_520 } })
   for (const value of ['2.5', '']) {
-    limit.value = value
-    limit.dispatchEvent(new Event('change', { bubbles: true }))
+    limit!.value = value
+    limit!.dispatchEvent(new Event('change', { bubbles: true }))
     await page.settle()
   }
   // an empty field is no answer: 0 would lift the limit

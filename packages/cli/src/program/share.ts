@@ -10,6 +10,12 @@ export function addShareCommands({ add, group, run, runAtOnce }: CommandTools): 
     .addArgument(new Argument('[switch]', 'takes effect now and is saved in the configuration').choices(['on', 'off']))
     .addOption(DAEMON)
     .action(runAtOnce('seed', 'seed'))
+  add('limit', 'show or set how fast models are fetched and shared')
+    .addArgument(
+      new Argument('[direction]', 'takes effect now and is saved in the configuration').choices(['download', 'upload'])
+    )
+    .argument('[rate]', 'bytes per second, such as 20MB; off: no limit')
+    .action(run('seed', 'limit'))
   add('private <ref...>', 'keep models private; with ns/name all its quants')
     .option('--off', 'share them again')
     .action(run('remove', 'setPrivate'))

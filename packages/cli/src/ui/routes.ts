@@ -9,7 +9,7 @@ type ImportMethod = 'importLocal' | 'importHf' | 'importBt' | 'importOci'
 
 /** The daemon checks the fields. */
 const posting =
-  (method: ImportMethod | 'gc' | 'decideSeed' | 'decideSeedLocal' | 'limitUpload'): PageRoute =>
+  (method: ImportMethod | 'gc' | 'decideSeed' | 'decideSeedLocal' | 'limitUpload' | 'limitDownload'): PageRoute =>
   ({ session, body }) =>
     session.client[method](body as never)
 
@@ -43,6 +43,7 @@ const PASSED: Readonly<Partial<Record<RouteId, PageRoute>>> = {
   seed: posting('decideSeed'),
   seedLocal: posting('decideSeedLocal'),
   uploadLimit: posting('limitUpload'),
+  downloadLimit: posting('limitDownload'),
   importLocal: posting('importLocal'),
   importHf: posting('importHf'),
   importBt: posting('importBt'),

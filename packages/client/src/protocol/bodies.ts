@@ -264,6 +264,12 @@ export const UploadLimitBodySchema = named('UploadLimitBody', {
 })
 export type UploadLimitBody = Type.Static<typeof UploadLimitBodySchema>
 
+/** Body of `PUT /v1/download-limit` (additive). */
+export const DownloadLimitBodySchema = named('DownloadLimitBody', {
+  bytesPerSecond: count('from all sources together; 0 is unlimited')
+})
+export type DownloadLimitBody = Type.Static<typeof DownloadLimitBodySchema>
+
 /** Body of `POST /v1/share` (spec route.30). */
 export const ShareBodySchema = named('ShareBody', { ref: RefSchema })
 export type ShareBody = Type.Static<typeof ShareBodySchema>

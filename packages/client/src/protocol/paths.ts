@@ -44,6 +44,7 @@ export const PATHS = {
   seed: { method: 'PUT', path: '/v1/seed' },
   seedLocal: { method: 'PUT', path: '/v1/seed-local' },
   uploadLimit: { method: 'PUT', path: '/v1/upload-limit' },
+  downloadLimit: { method: 'PUT', path: '/v1/download-limit' },
   status: { method: 'GET', path: '/v1/status' },
   share: { method: 'GET', path: '/v1/share' },
   why: { method: 'GET', path: '/v1/why' },

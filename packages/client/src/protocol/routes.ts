@@ -3,6 +3,7 @@ import * as Type from 'typebox'
 import {
   AdoptBodySchema,
   CompanionsBodySchema,
+  DownloadLimitBodySchema,
   EnsureBodySchema,
   EvictBodySchema,
   GcBodySchema,
@@ -36,6 +37,7 @@ import { text } from './schema.ts'
 import { HubAccountResultSchema, SearchQuerySchema, SearchResultSchema } from './search.ts'
 import { SnapshotSchema } from './snapshot.ts'
 import {
+  DownloadLimitResultSchema,
   SeedLocalResultSchema,
   SeedResultSchema,
   ShareResultSchema,
@@ -417,6 +419,12 @@ const CONTRACTS = {
     summary: 'Limit the upload rate; takes effect at once',
     body: UploadLimitBodySchema,
     response: UploadLimitResultSchema,
+    errors: { E_BAD_REQUEST: 400 }
+  },
+  downloadLimit: {
+    summary: 'Limit the rate of all downloads together; takes effect at once',
+    body: DownloadLimitBodySchema,
+    response: DownloadLimitResultSchema,
     errors: { E_BAD_REQUEST: 400 }
   },
   status: {

@@ -93,6 +93,7 @@ export const StatusSchema = named('Status', {
   damaged: Type.Optional(
     listOf(DamagedRecordSchema, 'records of the state that could not be read a few seconds ago; absent without any')
   ),
+  downloadLimitBytesPerSecond: Type.Optional(bytes('`[network] download_limit`; absent without one')),
   seedLocal: Type.Optional(flag('`[swarm] seed_local`; absent while nobody has decided, which means true'))
 })
 export type Status = Type.Static<typeof StatusSchema>
@@ -106,6 +107,10 @@ export type SeedResult = Type.Static<typeof SeedResultSchema>
 /** `PUT /v1/upload-limit` (additive). */
 export const UploadLimitResultSchema = named('UploadLimitResult', { bytesPerSecond: bytes(), file: RememberedIn })
 export type UploadLimitResult = Type.Static<typeof UploadLimitResultSchema>
+
+/** `PUT /v1/download-limit` (additive). */
+export const DownloadLimitResultSchema = named('DownloadLimitResult', { bytesPerSecond: bytes(), file: RememberedIn })
+export type DownloadLimitResult = Type.Static<typeof DownloadLimitResultSchema>
 
 /** `PUT /v1/seed-local` (additive). */
 export const SeedLocalResultSchema = named('SeedLocalResult', {

@@ -2,6 +2,7 @@ import { type DiskBlobStore, type DiskStoreOptions, withLease } from '@svc/cas'
 import type { Job } from '@svc/client/protocol'
 import type { Clock } from '@svc/internal-clock'
 import { holdOffOnNetworkFileSystem, loadFilePort } from '@svc/internal-files'
+import { SharedDownloadLimit } from '@svc/internal-net'
 import { Listeners } from '@svc/internal-server'
 import {
   Copies,
@@ -58,6 +59,8 @@ export interface DaemonContext extends Library {
   readonly listeners: Listeners
   /** Allows the daemon's reads on the event loop's thread again, if its store is on a network file system. */
   endHoldOff(): void
+  /** Of all ways in together. */
+  readonly downloads: SharedDownloadLimit
 }
 
 /** The import sources and the swarm client; a disabled one is absent. */
@@ -85,8 +88,11 @@ export async function composeContext(
   const documentReader = new DocumentReader()
   const strangersOffload = new Offload({ oldMib: STRANGERS_HEAP_MIB })
   try {
+    const downloads = new SharedDownloadLimit()
+    downloads.bytesPerSecond = config.network.downloadLimitBytesPerSecond
     const library = {
       config,
+      downloads,
       version,
       documentReader,
       offload,

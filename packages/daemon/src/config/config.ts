@@ -63,6 +63,7 @@ export interface DaemonConfig {
   readonly swarm: SwarmConfig
   readonly catalog: CatalogConfig
   readonly mirror: MirrorConfig
+  readonly network: Settings['network']
   readonly metrics: Settings['metrics']
   /** `[webseed."https://…"]`: webseeds whose requests are signed. */
   readonly webseedKeys: readonly WebseedKeyConfig[]
@@ -140,7 +141,7 @@ function mirrorOf(
 
 /** Fills in defaults; environment and flags override the file. @throws ConfigError for invalid values */
 export function mergeConfig(file: FileConfig, flags: ConfigFlags, env: Environment): DaemonConfig {
-  const { store, hub, swarm, catalog, mirror, metrics } = settingsOf(file)
+  const { store, hub, swarm, catalog, mirror, network, metrics } = settingsOf(file)
   const root =
     flags.root ??
     unlessEmpty(env.SVC_ROOT) ??
@@ -161,6 +162,7 @@ export function mergeConfig(file: FileConfig, flags: ConfigFlags, env: Environme
       uploadLimitBytesPerSecond: catalog.uploadLimitBytesPerSecond ?? swarm.uploadLimitBytesPerSecond
     },
     mirror: mirrorOf(mirror, env),
+    network,
     metrics,
     webseedKeys: webseedKeyConfigs(file.webseed),
     trust: trustRules(file.trust),

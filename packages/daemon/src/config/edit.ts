@@ -10,6 +10,7 @@ import type { ViewsTable } from './standing.ts'
 interface WrittenKeys {
   readonly store: { readonly root?: string; readonly expect?: string }
   readonly swarm: { readonly seed?: boolean; readonly seed_local?: boolean; readonly upload_limit?: number }
+  readonly network: { readonly download_limit?: number }
 }
 
 /** One key of one section, with its new value. */

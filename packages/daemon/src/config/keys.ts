@@ -153,6 +153,14 @@ export const CONFIG_KEYS = {
       'seconds after which an import on demand is given up'
     )
   },
+  network: {
+    download_limit: key(
+      'bytes',
+      'downloadLimitBytesPerSecond',
+      or(0),
+      'bytes per second from all sources together, 0 is unlimited'
+    )
+  },
   metrics: {
     addr: text('addr', 'address of metrics for Prometheus and of health checks; unset: none')
   }

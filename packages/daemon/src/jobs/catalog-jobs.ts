@@ -12,6 +12,7 @@ export interface CatalogJobsDeps extends CatalogDeps {
   readonly config: Pick<DaemonConfig, 'catalog' | 'hub' | 'swarm'>
   readonly importer: Importer
   readonly jobs: JobRegistry
+  readonly downloads: CatalogOptions['downloads']
 }
 
 /** The catalog of rescued models behind the API. It is loaded where one is configured, or something came from one. */
@@ -86,6 +87,7 @@ export class CatalogJobs {
       peerHost: configuredAddress(swarm.peerAddr, '[swarm] peer_addr').host,
       dht: swarm.dht ? (swarm.dhtBootstrap ?? true) : false,
       uploadLimitBytesPerSecond: catalog.uploadLimitBytesPerSecond,
+      downloads: this.#deps.downloads,
       fillTimeoutMs: swarm.fillTimeoutMs
     })
     return this.#catalog

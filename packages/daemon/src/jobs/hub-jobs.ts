@@ -42,6 +42,7 @@ export interface HubJobsDeps extends ModelHubDeps {
   readonly jobs: JobRegistry
   readonly importJobs: ImportJobs
   readonly listeners: { readonly mark: string }
+  readonly downloads: HubOptions['downloads']
 }
 
 /** The model hub behind the API: what takes long is a job, and what a client waits for has a time limit. */
@@ -55,7 +56,7 @@ export class HubJobs {
    * @throws StartError when the endpoint or the token is invalid
    */
   constructor(deps: HubJobsDeps, more: Pick<HubOptions, 'limits' | 'retry'> = {}) {
-    const { config, version, listeners } = deps
+    const { config, version, listeners, downloads } = deps
     this.#deps = deps
     this.hub = atStart(
       () =>
@@ -65,6 +66,7 @@ export class HubJobs {
           nameOf: (token) => hubTokenName(config.hub, token),
           userAgent: `svcd/${version}`,
           mark: listeners.mark,
+          downloads,
           fetchUnrecognized: !config.hub.skipUnrecognized
         })
     )

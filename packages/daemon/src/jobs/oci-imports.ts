@@ -1,4 +1,5 @@
 import type { ImportOciBody, Job } from '@svc/client/protocol'
+import type { DownloadLimit } from '@svc/internal-net'
 import { checkPath, type Importer, importSelectionOf, importTarget } from '@svc/library/parts'
 import { formatRepoId } from '@svc/ref'
 import { DaemonError } from '../errors.ts'
@@ -9,6 +10,7 @@ export interface OciDeps {
   readonly version: string
   readonly jobs: JobRegistry
   readonly importer: Importer
+  readonly downloads: DownloadLimit
 }
 
 /** Imports OCI artifacts: from a layout on this machine, or from a registry (spec add.31). */
@@ -34,10 +36,11 @@ export class OciImports {
     const selection = importSelectionOf(body, privateByDefault)
     const { listOci, requireImage } = await import('@svc/sources/oci/parts')
     if (image !== undefined) await requireImage(image)
-    const { jobs, importer, version } = this.#deps
+    const { jobs, importer, version, downloads } = this.#deps
     return jobs.start({ kind: 'import-oci', ref: path ?? image!, as: formatRepoId(repo) }, async (work) => {
       const { manifest, plainHttp } = body
-      const place = path !== undefined ? { path, manifest } : { image: image!, plainHttp, userAgent: `svcd/${version}` }
+      const place =
+        path !== undefined ? { path, manifest } : { image: image!, plainHttp, userAgent: `svcd/${version}`, downloads }
       const source = await listOci(place, work.signal)
       const bytesTotal = source.files.reduce((total, { sizeBytes }) => total + sizeBytes, 0)
       work.report({ filesTotal: source.files.length, bytesTotal })

@@ -38,6 +38,8 @@ export interface NodeOptions {
   readonly swarm?: FileConfig['swarm']
   readonly mirror?: FileConfig['mirror']
   readonly trust?: FileConfig['trust']
+  readonly hub?: FileConfig['hub']
+  readonly network?: FileConfig['network']
   readonly more?: Partial<InspectedOptions>
 }
 
@@ -54,7 +56,7 @@ export class Node {
   }
 
   static async start(
-    { folder, swarm, mirror, trust, more }: NodeOptions = {},
+    { folder, swarm, mirror, trust, hub, network, more }: NodeOptions = {},
     cleanUp: CleanUp = onTestFinished
   ): Promise<Node> {
     const own = folder ?? temporaryFolder(cleanUp)
@@ -65,7 +67,9 @@ export class Node {
       fileConfig: {
         swarm: { dht: false, peer_addr: '127.0.0.1:0', fill_timeout: 60, seed_on_import: true, ...swarm },
         ...(mirror && { mirror }),
-        ...(trust && { trust })
+        ...(trust && { trust }),
+        ...(hub && { hub }),
+        ...(network && { network })
       },
       networks: { swarm: (context) => openSwarm(context) },
       ...more

@@ -77,14 +77,14 @@ export class HttpClient {
    */
   async send({ url, method = 'GET', headers, body, signal, policy }: HttpRequest): Promise<Response> {
     const { dispatcher, userAgent = 'svc' } = this.#options
-    const { stallMs = STALL_MS, slowMs = SLOW_MS, clock = systemClock } = this.#options
+    const { stallMs = STALL_MS, slowMs = SLOW_MS, clock = systemClock, downloads } = this.#options
     signal?.throwIfAborted()
     const guard = new DialGuard(policy)
     guard.check(url.hostname)
     const agent = dispatcher ?? (await this.#agent(guard))
     // a stream is sent for as long as it takes; undici watches its progress, and then waits for the head
     const isStream = body !== undefined && !(body instanceof Uint8Array)
-    const exchange = new ResponseHandler(url, { stallMs, slowMs, clock }, signal, isStream)
+    const exchange = new ResponseHandler(url, { stallMs, slowMs, clock, downloads }, signal, isStream)
     try {
       agent.dispatch(
         {

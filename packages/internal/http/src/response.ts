@@ -1,5 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Clock, Timer } from '@svc/internal-clock'
+import type { DownloadLimit } from '@svc/internal-net'
 import { type Headers, headerOf } from './headers.ts'
 import { leastBytesIn } from './min-rate.ts'
 
@@ -10,6 +11,8 @@ export interface ResponseTimings {
   readonly slowMs: number
   /** Measures both, and the time for a whole body. */
   readonly clock: Clock
+  /** Of bodies; those that are read whole are small, and do not wait. Absent: none. */
+  readonly downloads?: DownloadLimit | undefined
 }
 
 class StallError extends Error {
@@ -40,6 +43,8 @@ interface Controller {
 
 /** A reader that is behind by this much holds the connection back. */
 const HIGH_WATER_BYTES = 1 << 20
+/** The same under a limit of downloads: what may not come yet stays with the server. */
+const LIMITED_WATER_BYTES = 1
 /** Unwanted bodies are read up to this length, so that the connection can be used again, and cut off there. */
 const DISCARD_BYTES = 65_536
 const DISCARD_MS = 10_000
@@ -68,7 +73,11 @@ export class Response implements AsyncIterable<Uint8Array> {
   }
 
   /** The bytes that came before a failure are given before it is thrown; after an abort none are. */
-  async *[Symbol.asyncIterator](): AsyncGenerator<Uint8Array, void, void> {
+  [Symbol.asyncIterator](): AsyncGenerator<Uint8Array, void, void> {
+    return this.#chunks((turn) => this.#body.paid(turn))
+  }
+
+  async *#chunks(wait: ((turn: number) => Promise<void>) | undefined): AsyncGenerator<Uint8Array, void, void> {
     try {
       for (;;) {
         const chunk = await this.#body.next()
@@ -77,7 +86,9 @@ export class Response implements AsyncIterable<Uint8Array> {
           await nextTurn()
           return
         }
+        const turn = this.#body.take(chunk.length)
         yield chunk
+        await wait?.(turn)
       }
     } finally {
       this.destroy()
@@ -94,7 +105,7 @@ export class Response implements AsyncIterable<Uint8Array> {
         : this.#clock.after(withinMs, () => this.destroy(new StallError('ERR_SLOW', length, withinMs)))
     try {
       if (Number(this.header('content-length')) > maxBytes) throw new TooLargeError(maxBytes)
-      for await (const chunk of this) {
+      for await (const chunk of this.#chunks(undefined)) {
         length += chunk.length
         if (length > maxBytes) throw new TooLargeError(maxBytes)
         chunks.push(chunk)
@@ -169,7 +180,7 @@ export class ResponseHandler {
       const chunk = this.#chunks.shift()
       if (chunk !== undefined) {
         this.#queuedBytes -= chunk.length
-        if (this.#paused && this.#queuedBytes <= HIGH_WATER_BYTES / 2) this.#resume()
+        if (this.#paused && this.#queuedBytes <= this.#highWaterBytes / 2) this.#resume()
         return chunk
       }
       if (this.#error !== undefined) throw this.#error.error
@@ -178,6 +189,30 @@ export class ResponseHandler {
         this.#wake = resolve
       })
     }
+  }
+
+  /** Charges bytes to the limit of downloads. @returns the turn, for {@link paid} */
+  take(bytes: number): number {
+    return this.#timings.downloads?.take(bytes) ?? 0
+  }
+
+  /** Resolves when more may come under the limit of downloads, or the answer has failed. */
+  async paid(turn: number): Promise<void> {
+    const { downloads, clock } = this.#timings
+    for (;;) {
+      const waitMs = downloads?.waitMs(turn) ?? 0
+      if (waitMs === 0 || this.#error !== undefined) return
+      this.#wasPaused = true
+      const { promise, resolve } = Promise.withResolvers<void>()
+      this.#wake = resolve
+      const timer = clock.after(waitMs, resolve)
+      await promise
+      timer.cancel()
+    }
+  }
+
+  get #highWaterBytes(): number {
+    return this.#timings.downloads?.limited === true ? LIMITED_WATER_BYTES : HIGH_WATER_BYTES
   }
 
   // started here rather than at the dispatch: waiting for a free connection is not a stall.
@@ -208,8 +243,9 @@ export class ResponseHandler {
     this.#heardBytes += chunk.length
     this.#queuedBytes += chunk.length
     this.#chunks.push(chunk)
-    if (!this.#paused && this.#queuedBytes >= HIGH_WATER_BYTES) {
-      this.#paused = this.#wasPaused = true
+    if (!this.#paused && this.#queuedBytes >= this.#highWaterBytes) {
+      this.#paused = true
+      if (this.#queuedBytes >= HIGH_WATER_BYTES) this.#wasPaused = true
       controller.pause()
     }
     this.#wake?.()

@@ -18,6 +18,7 @@ export {
   policyOfAddresses,
   policyOfNamer
 } from './dial-guard.ts'
+export { type DownloadLimit, SharedDownloadLimit, TURN_BYTES } from './download-limit.ts'
 export { isHost, isPort } from './host.ts'
 export { hostKey, plainAddress } from './host-key.ts'
 export { PerSecond } from './per-second.ts'

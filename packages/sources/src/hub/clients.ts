@@ -5,7 +5,7 @@ import { type HubAccess, OwnersHub, type OwnersHubOptions } from './owners-hub.t
 import { STRANGER_HUB, StrangerListings } from './stranger-listing.ts'
 
 /** Which hub is asked, and how. */
-export interface HubClientsOptions extends Pick<OwnersHubOptions, 'nameOf' | 'limits' | 'retry'> {
+export interface HubClientsOptions extends Pick<OwnersHubOptions, 'nameOf' | 'limits' | 'retry' | 'downloads'> {
   readonly access: HubAccess
   readonly userAgent: string
   /** What tells requests of this program to listeners of its own, which are no other place. */

@@ -1,5 +1,5 @@
 import type { ImportSource } from '@svc/library/parts'
-import { parseRegistryReference } from '@svc/oci'
+import { parseRegistryReference, type RegistryOptions } from '@svc/oci'
 import { asLibrary } from './errors.ts'
 import { type ListedArtifact, listLayout, listRegistry } from './listing.ts'
 import { OciDocumentReader } from './oci-documents.ts'
@@ -19,6 +19,7 @@ export interface OciImage {
   /** Without TLS, as always with registries on this machine. */
   readonly plainHttp?: boolean | undefined
   readonly userAgent?: string
+  readonly downloads?: RegistryOptions['downloads']
 }
 
 const CONCURRENCY = 4

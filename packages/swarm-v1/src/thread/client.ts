@@ -46,6 +46,17 @@ export interface WebTorrentClient extends EventEmitter {
   add(torrent: unknown, options: Record<string, unknown>): WebTorrentTorrent
   address(): { readonly address: string; readonly port: number } | null
   destroy(callback: (error?: Error) => void): void
+  readonly throttleGroups?: {
+    readonly down: {
+      setRate(bytesPerSecond: number, chunkBytes: number): void
+      setEnabled(isEnabled: boolean): void
+      bucket: {
+        tryRemoveTokens(count: number): boolean
+        removeTokens(count: number, callback: () => void): void
+        readonly tokensPerInterval: number
+      }
+    }
+  }
   readonly _connPool?: {
     readonly tcpServer?: Server
     /** The listener for `connection`. */

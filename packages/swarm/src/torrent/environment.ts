@@ -1,6 +1,6 @@
 import type { Clock } from '@svc/internal-clock'
 import type { HttpClient } from '@svc/internal-http'
-import type { AddressRanges, PerSecond } from '@svc/internal-net'
+import type { AddressRanges, DownloadLimit, PerSecond } from '@svc/internal-net'
 import type { TorrentInfo, TorrentLayout } from '@svc/metainfo'
 import type { Discovery, DiscoverySink } from '../discovery/discovery.ts'
 import type { FileProgress } from '../download/file-progress.ts'
@@ -31,6 +31,7 @@ export interface TorrentEnvironment {
   readonly verifier: Verifier
   readonly frames: FramePool
   readonly limiter: UploadLimiter
+  readonly downloads: DownloadLimit | undefined
   /** Rejections, by host. */
   readonly rejects: PerSecond
   readonly hashWork: HashWork

@@ -22,6 +22,7 @@ import type { Peer } from '../peer/peer.ts'
 import { type PendingRequest, pendingRequest } from '../peer/requests.ts'
 import type { PieceBuffer } from '../piece/piece-buffer.ts'
 import type { HashRange } from '../wire/messages.ts'
+import { DownloadTurns } from './download-turns.ts'
 import type { TorrentParts } from './environment.ts'
 import { HashFetch } from './hash-fetch.ts'
 import { RefusingPeers } from './refusals.ts'
@@ -53,6 +54,7 @@ export class Leeching {
   /** Peers that let a request time out and have sent nothing since. */
   readonly #mute = new Set<number>()
   readonly #refusing = new RefusingPeers()
+  readonly #turns: DownloadTurns
   readonly #farSources: FarSources
   /** By the file's index, where it is not 1. */
   readonly #priorities = new Map<number, Priority>()
@@ -71,6 +73,7 @@ export class Leeching {
     this.#farSources = new FarSources(nodeHash(env.peerId), this.#nowMs, env.random(), layout.pieceLengthBytes)
     this.#downloader = new Downloader({ ...deps, picker: this.#picker, emit })
     this.hashFetch = new HashFetch(layout, env.clock, emit)
+    this.#turns = new DownloadTurns(env.clock, env.downloads)
     this.webseeds = new Webseeds({
       ...deps,
       downloader: this.#downloader,
@@ -284,6 +287,7 @@ export class Leeching {
     this.#downloader.share(peer.id)
     this.#uncount(peer)
     for (const those of [this.#far, this.#near, this.#mute]) those.delete(peer.id)
+    this.#turns.leave(peer.id)
     this.#refusing.forget(peer.id)
     this.#picker.inOrder = this.#allAreSeeds
     peer.hashes.clear()
@@ -306,9 +310,12 @@ export class Leeching {
     const bits = peer.pieces.hasAll ? undefined : peer.pieces.bits
     const source = { id: peer.id, bits, ...(unsharedOnly && { sparing: this.#farSources.mine(now) }) }
     const added: PendingRequest[] = []
+    const again = guarded(() => this.fill(peer))
     for (let room = requests.roomBytes(); room > 0; room = requests.roomBytes()) {
+      const turnBytes = this.#turns.leftFor(peer.id, again)
+      if (turnBytes === 0) break
       const most = peer.trusted ? Math.min(room, requests.requestBytes) : requests.requestBytes
-      const blocks = Math.min(maxBlocks, Math.ceil(most / BLOCK_BYTES))
+      const blocks = Math.min(maxBlocks, Math.ceil(Math.min(most, turnBytes) / BLOCK_BYTES))
       const order = this.#downloader.take(source, blocks)
       if (order === undefined) break
       if (unsharedOnly) this.#farSources.took(order.buffer.piece, now, order.run.first > 0)
@@ -318,6 +325,7 @@ export class Leeching {
       if (stale !== undefined) requests.remove(stale)
       requests.add(request)
       added.push(request)
+      this.#turns.took(peer.id, request.length)
     }
     peer.sendRequests(added)
   }
@@ -427,6 +435,7 @@ export class Leeching {
       peer.setInterested(false)
     }
     this.hashFetch.close()
+    this.#turns.close()
     return this.#downloader.close()
   }
 }

@@ -106,11 +106,11 @@ function NetworkSection({ status, torrents, ports = [] }: NetworkProps) {
           />
           <h3>{T.ports}</h3>
           <FindingList findings={ports} />
-          <Limits status={status} />
         </>
       ) : (
         <p>{T.off}</p>
       )}
+      <Limits status={status} />
     </Card>
   )
 }
@@ -118,11 +118,26 @@ function NetworkSection({ status, torrents, ports = [] }: NetworkProps) {
 const many = (count: number): string => TEXTS.models.models(count)
 
 function Limits({ status }: { readonly status: Status }) {
+  const { bridge } = useStore()
+  return (
+    <>
+      <h3>{T.limits}</h3>
+      {status.swarm.enabled && <SharingLimits status={status} />}
+      <LimitField
+        label={T.download}
+        bytesPerSecond={status.downloadLimitBytesPerSecond ?? 0}
+        does={bridge.limitDownload}
+        told={T.downLimited}
+      />
+    </>
+  )
+}
+
+function SharingLimits({ status }: { readonly status: Status }) {
   const { attempt, bridge } = useStore()
   const [seed, seedLocal] = [status.swarm.seed, status.seedLocal ?? true]
   return (
     <>
-      <h3>{T.limits}</h3>
       <label>
         <input type="checkbox" checked={seed} onChange={() => void attempt(() => bridge.seed(!seed))} /> {T.seed}
       </label>
@@ -130,18 +145,30 @@ function Limits({ status }: { readonly status: Status }) {
         <input type="checkbox" checked={seedLocal} onChange={() => void attempt(() => bridge.seedLocal(!seedLocal))} />{' '}
         {T.seedLocal}
       </label>
-      <UploadLimitField bytesPerSecond={status.swarm.uploadLimitBytesPerSecond ?? 0} />
+      <LimitField
+        label={T.upload}
+        bytesPerSecond={status.swarm.uploadLimitBytesPerSecond ?? 0}
+        does={bridge.limitUpload}
+        told={T.limited}
+      />
     </>
   )
 }
 
 const MIB = 1024 * 1024
 
-function UploadLimitField({ bytesPerSecond }: { readonly bytesPerSecond: number }) {
-  const { attempt, bridge } = useStore()
+interface LimitFieldProps {
+  readonly label: string
+  readonly bytesPerSecond: number
+  readonly does: (bytesPerSecond: number) => Promise<unknown>
+  readonly told: (rate: string | undefined) => string
+}
+
+function LimitField({ label, bytesPerSecond, does, told }: LimitFieldProps) {
+  const { attempt } = useStore()
   return (
     <label>
-      {T.upload}{' '}
+      {label}{' '}
       <input
         type="number"
         min="0"
@@ -151,8 +178,8 @@ function UploadLimitField({ bytesPerSecond }: { readonly bytesPerSecond: number 
           if (value === '') return
           const limit = Math.round(Number(value) * MIB)
           void attempt(
-            () => bridge.limitUpload(limit),
-            () => T.limited(limit === 0 ? undefined : formatRate(limit))
+            () => does(limit),
+            () => told(limit === 0 ? undefined : formatRate(limit))
           )
         }}
       />

@@ -256,6 +256,10 @@ class AsyncRoutes:
         """Limit the upload rate; takes effect at once."""
         return await self._call("PUT /v1/upload-limit", UploadLimitResult, locals())
 
+    async def download_limit(self, bytes_per_second: int) -> DownloadLimitResult:
+        """Limit the rate of all downloads together; takes effect at once."""
+        return await self._call("PUT /v1/download-limit", DownloadLimitResult, locals())
+
     async def status(self) -> Status:
         """The daemon, its store and its swarm client."""
         return await self._call("GET /v1/status", Status, locals())

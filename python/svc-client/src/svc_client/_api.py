@@ -11,21 +11,21 @@ from typing import Any, Literal, TypeAlias, TypeVar
 __all__ = [
     "ActiveFile", "AdoptFile", "AdoptHub", "AdoptPlan", "AdoptPlanFile", "AdoptPlanHub", "Bytes",
     "CatalogEntry", "CatalogSearch", "CatalogStatus", "CompanionFile", "DamagedRecord", "Digest",
-    "ErrorBody", "EvictResult", "Finding", "GcResult", "HeldBack", "HubAccountResult", "HubEntry",
-    "ImportBtCompanions", "ImportHfBody", "ImportPlan", "ImportPlanTotals", "ImportResult",
-    "ImportResultReplaced", "Inspection", "Inventory", "Job", "JobKind", "JobList", "JobState",
-    "Making", "MemoryNeed", "MemoryUnknown", "ModelMember", "NamedModel", "NamespaceEntry",
-    "OmittedFile", "OpenCompanions", "OpenCompanionsChoice", "OpenCompanionsMissing", "OpenFile",
-    "OpenResult", "Origin", "OutdatedModel", "OutdatedResult", "PinResult", "PlanArtifact",
-    "PlanFile", "PrivateResult", "RemovedModel", "RemovedModelQuant", "RemovedModelQuantHolder",
-    "RemovedView", "ResolveResult", "Routes", "SearchResult", "SeedLocalResult", "SeedResult",
-    "ShareResult", "ShareResultCompanions", "Snapshot", "StandingLayout", "StandingView",
-    "StandingViewList", "Status", "StatusJobs", "StatusStore", "StatusStoreQuarantined",
-    "StatusStoreUnfinished", "SwarmStatus", "SwarmStatusSignedWebseed", "SwarmStatusVerifying",
-    "TagEntry", "TagList", "Timestamp", "TorrentStatus", "UploadLimitResult", "VerifyReport",
-    "View", "ViewEntry", "ViewFile", "ViewLayout", "ViewList", "ViewMode", "WhyResult",
-    "WhyResultCompanions", "WhyResultCopie", "WhyResultDecision", "WhyResultDoor",
-    "WhyResultSource", "Withheld",
+    "DownloadLimitResult", "ErrorBody", "EvictResult", "Finding", "GcResult", "HeldBack",
+    "HubAccountResult", "HubEntry", "ImportBtCompanions", "ImportHfBody", "ImportPlan",
+    "ImportPlanTotals", "ImportResult", "ImportResultReplaced", "Inspection", "Inventory", "Job",
+    "JobKind", "JobList", "JobState", "Making", "MemoryNeed", "MemoryUnknown", "ModelMember",
+    "NamedModel", "NamespaceEntry", "OmittedFile", "OpenCompanions", "OpenCompanionsChoice",
+    "OpenCompanionsMissing", "OpenFile", "OpenResult", "Origin", "OutdatedModel", "OutdatedResult",
+    "PinResult", "PlanArtifact", "PlanFile", "PrivateResult", "RemovedModel", "RemovedModelQuant",
+    "RemovedModelQuantHolder", "RemovedView", "ResolveResult", "Routes", "SearchResult",
+    "SeedLocalResult", "SeedResult", "ShareResult", "ShareResultCompanions", "Snapshot",
+    "StandingLayout", "StandingView", "StandingViewList", "Status", "StatusJobs", "StatusStore",
+    "StatusStoreQuarantined", "StatusStoreUnfinished", "SwarmStatus", "SwarmStatusSignedWebseed",
+    "SwarmStatusVerifying", "TagEntry", "TagList", "Timestamp", "TorrentStatus",
+    "UploadLimitResult", "VerifyReport", "View", "ViewEntry", "ViewFile", "ViewLayout", "ViewList",
+    "ViewMode", "WhyResult", "WhyResultCompanions", "WhyResultCopie", "WhyResultDecision",
+    "WhyResultDoor", "WhyResultSource", "Withheld",
 ]
 
 T = TypeVar("T")
@@ -708,6 +708,13 @@ class UploadLimitResult:
 
 
 @dataclass(frozen=True, kw_only=True)
+class DownloadLimitResult:
+    bytes_per_second: Bytes
+    file: str | None = None
+    """the configuration file that remembers it"""
+
+
+@dataclass(frozen=True, kw_only=True)
 class StatusJobs:
     waiting: int
     fetching: int
@@ -841,6 +848,8 @@ class Status:
     catalog: CatalogStatus | None = None
     damaged: list[DamagedRecord] | None = None
     """records of the state that could not be read a few seconds ago; absent without any"""
+    download_limit_bytes_per_second: int | None = None
+    """`[network] download_limit`; absent without one"""
     seed_local: bool | None = None
     """`[swarm] seed_local`; absent while nobody has decided, which means true"""
 
@@ -1349,6 +1358,10 @@ class Routes:
     def upload_limit(self, bytes_per_second: int) -> UploadLimitResult:
         """Limit the upload rate; takes effect at once."""
         return self._call("PUT /v1/upload-limit", UploadLimitResult, locals())
+
+    def download_limit(self, bytes_per_second: int) -> DownloadLimitResult:
+        """Limit the rate of all downloads together; takes effect at once."""
+        return self._call("PUT /v1/download-limit", DownloadLimitResult, locals())
 
     def status(self) -> Status:
         """The daemon, its store and its swarm client."""

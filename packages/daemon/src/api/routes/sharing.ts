@@ -32,6 +32,9 @@ export function sharingRoutes({ resolver, swarm, sharing, local }: SharingRoutes
     uploadLimit: defineRoute(ROUTES.uploadLimit, ({ body }) =>
       refusingAsRequest(sharing.limitUpload(body.bytesPerSecond))
     ),
+    downloadLimit: defineRoute(ROUTES.downloadLimit, ({ body }) =>
+      refusingAsRequest(sharing.limitDownload(body.bytesPerSecond))
+    ),
     seed: defineRoute(ROUTES.seed, ({ body }) => refusingAsRequest(sharing.decideSeed(body.seed))),
     seedLocal: defineRoute(ROUTES.seedLocal, ({ body }) => refusingAsRequest(local.decideSeedLocal(body.seedLocal)))
   }

@@ -8,6 +8,7 @@ import {
   type SwarmStatus
 } from '@svc/client/protocol'
 import { errnoName } from '@svc/internal-files'
+import type { SharedDownloadLimit } from '@svc/internal-net'
 import {
   type Leftovers,
   type Library,
@@ -35,6 +36,7 @@ export interface StatusDeps extends Pick<Library, 'clock' | 'store'> {
   readonly jobs: JobRegistry
   readonly swarm: { status(): Promise<Omit<SwarmStatus, 'enabled'>> } | undefined
   readonly catalog: { status(): CatalogStatus } | undefined
+  readonly downloads: SharedDownloadLimit
   readonly local: { readonly seedLocal: boolean | undefined }
 }
 
@@ -42,7 +44,7 @@ export const statusRoute = (deps: StatusDeps) => defineRoute(ROUTES.status, stat
 
 /** The response of `GET /v1/status`, also used for metrics. */
 export function statusOf(deps: StatusDeps): () => Promise<Status> {
-  const { clock, version, startedAt, config, store, state, jobs, swarm, catalog, local } = deps
+  const { clock, version, startedAt, config, store, state, jobs, swarm, catalog, downloads, local } = deps
   const recent = recently(clock, COUNT_AGE_MS, async () => ({
     count: await countOf(store),
     damaged: await damagedIn(state)
@@ -71,6 +73,7 @@ export function statusOf(deps: StatusDeps): () => Promise<Status> {
       swarm: swarm === undefined ? swarmOff(config.swarm.seed) : { enabled: true, ...(await swarm.status()) },
       ...(damaged.length > 0 && { damaged }),
       ...(catalog && { catalog: catalog.status() }),
+      ...(downloads.limited && { downloadLimitBytesPerSecond: downloads.bytesPerSecond }),
       ...(local.seedLocal !== undefined && { seedLocal: local.seedLocal })
     }
   }
