@@ -30,18 +30,6 @@ export const shellWord = (word: string): string =>
 /** First 12 hex characters of a digest, for tables. */
 export const shortDigest = (digest: string): string => digest.slice(0, 'sha256:'.length + 12)
 
-/** Rows as left-aligned columns, separated by two spaces, without trailing blanks. */
-export function formatTable(rows: readonly (readonly string[])[]): string[] {
-  const widths: number[] = []
-  for (const row of rows) row.forEach((cell, i) => (widths[i] = Math.max(widths[i] ?? 0, cell.length)))
-  return rows.map((row) =>
-    row
-      .map((cell, i) => cell.padEnd(widths[i]!))
-      .join('  ')
-      .trimEnd()
-  )
-}
-
 /** `3 days ago`, for a column; empty without a time. */
 export function formatSince(at: string | undefined, nowMs: number): string {
   if (at === undefined) return ''

@@ -2,7 +2,6 @@ import { type Client, createClient } from '@svc/client'
 import { isDefaultSocket } from '@svc/client/protocol'
 import { type Clock, systemClock } from '@svc/internal-clock'
 import { installedAgentSocket } from '@svc/internal-services'
-import { formatTable } from './format.ts'
 import { sayingWhatIsHere } from './models/unknown-here.ts'
 import type { Terminal } from './terminal.ts'
 
@@ -50,7 +49,7 @@ export function openSession(options: CommonOptions, version: string, terminal: T
     quiet,
     signal,
     print: (line) => stdout.line(line),
-    table: (rows) => formatTable(rows).forEach((line) => stdout.line(line)),
+    table: (rows) => stdout.table(rows),
     note: (line) => {
       if (!json && !quiet) stderr.prose(line)
     },

@@ -1,7 +1,7 @@
 import type { Job } from '@svc/client'
 import { printable } from '@svc/internal-terminal'
 import { expect, it } from 'vitest'
-import { formatBytes, formatSeconds, formatTable } from '../src/format.ts'
+import { formatBytes, formatSeconds } from '../src/format.ts'
 import { barProgress, describe as describeJob, lineProgress } from '../src/progress.ts'
 import { Captured } from './support.ts'
 
@@ -85,12 +85,6 @@ it.each([
   [3725, '1h 02m']
 ])('%d s are %s', (seconds, text) => expect(formatSeconds(seconds)).toBe(text))
 
-it('lines tables up, and keeps control characters from the terminal', () => {
-  expect(
-    formatTable([
-      ['a', 'bb'],
-      ['ccc', '']
-    ])
-  ).toEqual(['a    bb', 'ccc'])
+it('keeps control characters from the terminal', () => {
   expect(printable('a\u001b[31m\u202eb\n')).toBe('a\ufffd[31m\ufffdb\ufffd')
 })

@@ -153,25 +153,32 @@ export function createHub(options: HubOptions = {}): Hub {
     download: (file, sink, given) =>
       downloadRange(shared, file, sink, { start: 0, end: file.sizeBytes }, within(given)),
     reuse: (file, findOlder, sink, given) => reuseOlder(shared, file, findOlder, sink, within(given)),
-    read: async (file, range = { start: 0, end: file.sizeBytes }, given = {}) => {
-      const { start, end } = range
-      if (!(start >= 0 && start <= end && end <= file.sizeBytes))
-        throw new RangeError('the range is not within the file')
-      const memory = createMemorySink(end - start)
-      // a view of the range: everything outside it counts as present, so that it is not requested.
-      const window: HubSink = {
-        sizeBytes: file.sizeBytes,
-        ranges: () => memory.ranges().map(([from, to]) => [from + start, to + start] as const),
-        write: (offset, bytes) => memory.write(offset - start, bytes),
-        unmark: () => memory.unmark(0, memory.sizeBytes)
-      }
-      await downloadRange(shared, file, window, range, within(given))
-      return memory.bytes
-    },
+    read: (file, range, given) => readRange(shared, file, range, within(given)),
     probe: (file, given) => probeFile(net, file, within(given)),
     close: async () => {
       closing.abort(new HubError('E_SOURCE_UNAVAILABLE', 'unreachable', 'the hub client was closed'))
       await net.close()
     }
   }
+}
+
+/** @throws RangeError for a range outside the file */
+async function readRange(
+  shared: Parameters<typeof downloadRange>[0],
+  file: HubFile,
+  range = { start: 0, end: file.sizeBytes },
+  options: DownloadOptions & { readonly signal: AbortSignal }
+): Promise<Uint8Array> {
+  const { start, end } = range
+  if (!(start >= 0 && start <= end && end <= file.sizeBytes)) throw new RangeError('the range is not within the file')
+  const memory = createMemorySink(end - start)
+  // a view of the range: everything outside it counts as present, so that it is not requested.
+  const window: HubSink = {
+    sizeBytes: file.sizeBytes,
+    ranges: () => memory.ranges().map(([from, to]) => [from + start, to + start] as const),
+    write: (offset, bytes) => memory.write(offset - start, bytes),
+    unmark: () => memory.unmark(0, memory.sizeBytes)
+  }
+  await downloadRange(shared, file, window, range, options)
+  return memory.bytes
 }

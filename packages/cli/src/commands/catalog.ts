@@ -1,5 +1,5 @@
 import type { CatalogEntry, Job } from '@svc/client'
-import { count, formatTable } from '../format.ts'
+import { count } from '../format.ts'
 import { tryParseHubSource } from '../hub/hub-source.ts'
 import { importName } from '../models/reference.ts'
 import { chooseQuants } from '../questions/choose-quants.ts'
@@ -66,7 +66,7 @@ async function listedQuants(
     what: lines[0]!.repo,
     command: 'svc import catalog',
     names,
-    table: formatTable([['  QUANT', 'SIZE', 'SEEDS', 'NAME'], ...rows]),
+    table: [['  QUANT', 'SIZE', 'SEEDS', 'NAME'], ...rows],
     all: `--all for ${count(lines.length, 'torrent')}`
   })
   return chosen ?? names

@@ -239,10 +239,8 @@ async function choose(session: Session, body: ImportHfBody): Promise<ImportHfBod
     command: 'svc import hf',
     names: quantsBySize(sized),
     recommended: recommendedQuant(sized, machine),
-    table: [
-      ...artifactTable(sized, machine, { isNumbered: canAsk(session) }),
-      ...(advice === undefined ? [] : [advice])
-    ],
+    table: artifactTable(sized, machine, { isNumbered: canAsk(session) }),
+    advice,
     all: `--all for ${formatBytes(plan.totals.fetchBytes)}`
   })
   return chosen === undefined ? pinned : { ...pinned, quants: [...chosen] }
@@ -266,7 +264,7 @@ function printPlan(session: Session, plan: ImportPlan): void {
         .join(', ')
     ])
     session.table(rows)
-    for (const line of artifactTable(plan)) session.print(line)
+    session.table(artifactTable(plan))
   }
   session.print(`fetch   ${count(totals.fetchFiles, 'file')}, ${formatBytes(totals.fetchBytes)}`)
   session.print(`store   ${count(totals.storeFiles, 'file')}, ${formatBytes(totals.storeBytes)}`)

@@ -72,43 +72,7 @@ export async function ls(session: Session, text: string | undefined, options: Ls
   for (const { ref, sizeBytes } of older) rows.push([ref, formatBytes(sizeBytes), 'kept by an upgrade', '', '', '', ''])
   for (const { ref, what } of broken) rows.push([ref, '', `DAMAGED: ${what}`, '', '', '', ''])
   const head = ['MODEL', 'SIZE', 'STATE', 'SHARED', 'IMPORTED', 'USED', rows.some((row) => row[6]) ? 'TAGS' : '']
-  const { isTerminal, columns } = session.terminal.stdout
-  session.table(fitted([head, ...rows], isTerminal ? columns : undefined))
-}
-
-/** Names are not cut below this width while other columns could go instead. */
-const NAME_COLUMNS = 30
-/** Name, size and state go last. */
-const MAIN_COLUMNS = 3
-/** Below it a state is one word. */
-const NARROW_COLUMNS = 60
-
-/** A table for a terminal of this width: the columns from the right go first, then the middle of names. */
-function fitted(table: readonly (readonly string[])[], columns = Infinity): (readonly string[])[] {
-  const rows = table.map(([name = '', size = '', state = '', ...more]) =>
-    columns < NARROW_COLUMNS ? [name, size, firstWord(state), ...more] : [name, size, state, ...more]
-  )
-  const widths = rows[0]!.map((_, i) => Math.max(...rows.map((row) => row[i]!.length)))
-  const leastName = Math.max(...rows.map(([name = '']) => cutName(name, 0).length))
-  const isTooWide = (count: number): boolean =>
-    roomFor(count) < (count > MAIN_COLUMNS ? Math.min(widths[0]!, NAME_COLUMNS) : leastName)
-  const roomFor = (count: number): number => columns - widths.slice(1, count).reduce((sum, width) => sum + width + 2, 0)
-  let count = widths.findLastIndex((width) => width > 0) + 1
-  while (count > 1 && isTooWide(count)) count--
-  return rows.map(([name = '', ...cells]) => [cutName(name, roomFor(count)), ...cells.slice(0, count - 1)])
-}
-
-/** Of `DAMAGED, 3.0 GiB missing` and `3.0 GiB missing`: the word that counts. */
-const firstWord = (state: string): string => /^[A-Z ]+(?=[,:]|$)|\S*$/.exec(state)![0]
-
-/** `some-org/some-...:q4_k_m`: the quant stays whole. */
-function cutName(name: string, columns: number): string {
-  if (name.length <= columns) return name
-  const quant = name.includes(':') ? name.slice(name.indexOf(':')) : ''
-  const room = Math.max(0, columns - quant.length - 3)
-  const repo = name.slice(0, name.length - quant.length)
-  const tail = Math.floor(room / 3)
-  return `${repo.slice(0, room - tail)}...${tail === 0 ? '' : repo.slice(-tail)}${quant}`
+  session.table([head, ...rows])
 }
 
 function formatOf(session: Session, format: string | undefined): string {

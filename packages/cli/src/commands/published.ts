@@ -1,6 +1,6 @@
 import type { ListedModel } from '@svc/publish'
 import { CliError, usage } from '../errors.ts'
-import { formatBytes, formatTable } from '../format.ts'
+import { formatBytes } from '../format.ts'
 import { withPublish } from '../libraries.ts'
 import { chooseQuants } from '../questions/choose-quants.ts'
 import { canAsk, saysYes } from '../questions/question.ts'
@@ -84,7 +84,7 @@ async function choose(session: Session, url: string, models: readonly ListedMode
     names,
     kind: 'models',
     example: `svc import '${url}#${names[0]}'`,
-    table: formatTable(rows),
+    table: rows,
     all: `--all for ${formatBytes(models.reduce((sum, model) => sum + sizeOf(model), 0))}`
   })
   return wanted === undefined ? models : models.filter((model) => wanted.includes(nameOf(model)))

@@ -44,7 +44,7 @@ export async function showHf(session: Session, text: string, options: { readonly
   ]
   session.print(plan.repo)
   session.table(facts)
-  for (const line of artifactTable(plan, machine)) session.print(line)
+  session.table(artifactTable(plan, machine))
   const advice = adviceOf(plan, machine)
   if (advice !== undefined) session.note(advice)
   for (const warning of plan.warnings) session.note(`warning: ${warning}`)

@@ -1,5 +1,5 @@
 import type { ImportPlan } from '@svc/client'
-import { count, formatBytes, formatTable } from '../format.ts'
+import { count, formatBytes } from '../format.ts'
 import type { Machine } from './machine.ts'
 
 type Artifact = ImportPlan['artifacts'][number]
@@ -50,7 +50,7 @@ export function artifactTable(
   plan: ImportPlan,
   machine?: Machine,
   { isNumbered = false }: { readonly isNumbered?: boolean } = {}
-): string[] {
+): string[][] {
   const numbered = (cells: string[], number: number | string): string[] =>
     isNumbered ? [`  ${String(number).padStart(2)}`, cells[0]!.trimStart(), ...cells.slice(1)] : cells
   const areNamed = plan.artifacts.some(({ upstream }) => upstream !== undefined)
@@ -70,7 +70,7 @@ export function artifactTable(
     .map((cells, i) => numbered(cells, i + 1))
   const memory = machine && plan.memory ? ['MEMORY', 'FIT'] : []
   const head = ['  QUANT', 'SIZE', 'FILES', ...memory, '', ...(areNamed ? ['PUBLISHED AS'] : [])]
-  return formatTable([numbered(head, ''), ...rows])
+  return [numbered(head, ''), ...rows]
 }
 
 /** The largest artifact that fits, or else the largest that is tight. */

@@ -13,7 +13,8 @@ export interface AmbiguousImport {
   readonly names: readonly string[]
   /** What an empty answer means. */
   readonly recommended?: string | undefined
-  readonly table: readonly string[]
+  readonly table: readonly (readonly string[])[]
+  readonly advice?: string | undefined
   /** The command that imports everything. */
   readonly all: string
   /** What the names are. Default: quants. */
@@ -28,12 +29,13 @@ export interface AmbiguousImport {
  */
 export async function chooseQuants(
   session: Session,
-  { what, command, names, recommended, table, all, kind = 'quants', ...given }: AmbiguousImport
+  { what, command, names, recommended, table, advice, all, kind = 'quants', ...given }: AmbiguousImport
 ): Promise<readonly string[] | undefined> {
   // the usual choice, and the default of runtimes that choose on their own
   const { example = `${command} ${what}:${names.includes('q4_k_m') ? 'q4_k_m' : names[0]}` } = given
   const several = `${what} has ${names.length} ${kind}`
-  if (!session.json) for (const line of table) session.terminal.stderr.line(line)
+  if (!session.json) session.terminal.stderr.table(table)
+  if (!session.json && advice !== undefined) session.terminal.stderr.prose(advice)
   if (!canAsk(session))
     throw new CliError('usage', `${several}; name those that you want`, {
       candidates: session.json ? names : [],

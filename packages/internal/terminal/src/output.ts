@@ -2,6 +2,7 @@ import { type Readable, Transform, type Writable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { StringDecoder } from 'node:string_decoder'
 import { jsonText, printable } from './printable.ts'
+import { formatTable, wrapped } from './table.ts'
 
 /** A stream, whether it is a terminal, and its width. */
 export type OutputStream = Writable & { readonly isTTY?: boolean; readonly columns?: number }
@@ -38,6 +39,11 @@ export class Output {
     return this.#stream.columns
   }
 
+  /** For a line that wraps; a file has no end of a line. */
+  get #room(): number {
+    return this.isTerminal ? (this.columns ?? Number.POSITIVE_INFINITY) : Number.POSITIVE_INFINITY
+  }
+
   /** For `stdio` of a program of ours, which writes through its own writer. */
   get forChild(): 'inherit' | 'pipe' {
     return this.#stream === process.stdout || this.#stream === process.stderr ? 'inherit' : 'pipe'
@@ -55,8 +61,13 @@ export class Output {
 
   /** A line of prose: a terminal gets breaks between words, and no word is cut. */
   prose(text: string): void {
-    const line = printable(text)
-    this.#above(`${this.isTerminal && this.columns !== undefined ? wrapped(line, this.columns) : line}\n`)
+    for (const line of wrapped(printable(text), this.#room)) this.#above(`${line}\n`)
+  }
+
+  /** Rows of cells as aligned columns, which a terminal gets in its width, without a cut word. */
+  table(rows: readonly (readonly string[])[]): void {
+    const cells = rows.map((row) => row.map(printable))
+    for (const line of formatTable(cells, this.#room)) this.#above(`${line.trimEnd()}\n`)
   }
 
   /** Text of several lines. For text of ours, and bytes that the owner asked for: strangers could imitate our lines. */
@@ -113,23 +124,6 @@ export class Output {
   #drawing(): string {
     return this.#drawn.length === 0 ? '' : UNWRAPPED + this.#drawn.join('\n') + WRAPPED
   }
-}
-
-/** Broken between words, with the indentation of the line; a longer word is left to the terminal. */
-function wrapped(line: string, columns: number): string {
-  const [indent = ''] = /^ */.exec(line) ?? []
-  const lines: string[] = []
-  let current = indent
-  for (const word of line.slice(indent.length).split(' ')) {
-    const next = current === indent ? `${current}${word}` : `${current} ${word}`
-    // as many characters as columns, which is right for letters
-    if (Array.from(next).length <= columns || current === indent) current = next
-    else {
-      lines.push(current)
-      current = `${indent}${word}`
-    }
-  }
-  return [...lines, current].join('\n')
 }
 
 const printableLines = (text: string): string => text.split('\n').map(printable).join('\n')
