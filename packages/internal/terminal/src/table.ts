@@ -1,4 +1,4 @@
-type Cells = readonly string[]
+type TableCells = readonly string[]
 
 const GAP = '  '
 /** Of what follows the first cell of a row that gets a line for itself. */
@@ -9,7 +9,7 @@ const INDENT = '    '
  * name gets a line for itself; and where not even this fits, each row goes on below its first cell. No word is cut: names are
  * typed again.
  */
-export function formatTable(rows: readonly Cells[], columns = Number.POSITIVE_INFINITY): string[] {
+export function formatTable(rows: readonly TableCells[], columns = Number.POSITIVE_INFINITY): string[] {
   const natural = widthsOf(rows, lengthOf)
   if (totalOf(natural) <= columns) return rows.map((row) => lineOf(row, natural))
   const parted = rows.flatMap((row) =>
@@ -20,7 +20,7 @@ export function formatTable(rows: readonly Cells[], columns = Number.POSITIVE_IN
 }
 
 /** A row of one cell takes the whole width. Undefined where words do not fit side by side. */
-function inColumns(rows: readonly Cells[], columns: number): string[] | undefined {
+function inColumns(rows: readonly TableCells[], columns: number): string[] | undefined {
   const aligned = rows.filter(({ length }) => length > 1)
   const least = widthsOf(aligned, leastOf)
   if (totalOf(least) > columns) return undefined
@@ -67,7 +67,7 @@ function leastOf(cell: string): number {
 /** Each with the blanks before it. */
 const wordsOf = (text: string): string[] => text.match(/ *[^ ]+/g) ?? []
 
-function widthsOf(rows: readonly Cells[], widthOf: (cell: string) => number): number[] {
+function widthsOf(rows: readonly TableCells[], widthOf: (cell: string) => number): number[] {
   const widths: number[] = []
   for (const row of rows) row.forEach((cell, at) => (widths[at] = Math.max(widths[at] ?? 0, widthOf(cell))))
   return widths
@@ -89,13 +89,13 @@ function fitted(natural: readonly number[], least: readonly number[], columns: n
   return widths
 }
 
-const lineOf = (row: Cells, widths: readonly number[]): string =>
+const lineOf = (row: TableCells, widths: readonly number[]): string =>
   row
     .map((cell, at) => cell + ' '.repeat(Math.max(0, widths[at]! - lengthOf(cell))))
     .join(GAP)
     .trimEnd()
 
-function below([first = '', ...rest]: Cells, columns: number): string[] {
+function below([first = '', ...rest]: TableCells, columns: number): string[] {
   const indent = (/^ */.exec(first)?.[0] ?? '') + INDENT
   const cells = rest.filter((cell) => cell.trim() !== '').map((cell) => cell.trim())
   return [...wrapped(first, columns), ...(cells.length === 0 ? [] : wrapped(indent + cells.join(GAP), columns))]
