@@ -52,6 +52,7 @@ const CALLS: Readonly<
   decideSeed: (client) => client.decideSeed({ seed: true }),
   decideSeedLocal: (client) => client.decideSeedLocal({ seedLocal: true }),
   limitUpload: (client) => client.limitUpload({ bytesPerSecond: 1 }),
+  limitDownload: (client) => client.limitDownload({ bytesPerSecond: 0 }),
   share: (client) => client.share(REF),
   why: (client) => client.why(REF),
   joinShare: (client) => client.joinShare(REF),
