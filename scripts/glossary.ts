@@ -6,12 +6,12 @@ const WORD = /[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+/g
 /** Comments that begin a line, and texts: what is left are identifiers. */
 const PROSE = /^[ \t]*\/\*[\s\S]*?\*\/|(?:^|[ \t])\/\/ .*$|'(?:[^'\\\n]|\\.)*'|`[^`]*`/gm
 
-/** The first cells of a table of the glossary, one word each. */
-function wordsOf(page: string, head: string): string[] {
+/** The rows of a table of the glossary: words, and what the page says of them. */
+function rowsOf(page: string, head: string): (readonly [word: string, meaning: string])[] {
   const table = page.split(`| ${head} |`)[1]?.split('\n\n')[0] ?? ''
-  return [...table.matchAll(/^\| ([^|]+) \| [^|]+ \|$/gm)]
-    .flatMap(([, cell = '']) => cell.split(', '))
-    .filter((word) => !word.startsWith('-'))
+  return [...table.matchAll(/^\| ([^|]+) \| ([^|]+) \|$/gm)]
+    .flatMap(([, cell = '', meaning = '']) => cell.split(', ').map((word) => [word, meaning] as const))
+    .filter(([word]) => !word.startsWith('-'))
 }
 
 /** Words that mean different things, and must not be mixed up in files about one of them. */
@@ -70,27 +70,60 @@ function identifierWords(sources: ReadonlyMap<string, string>): Map<string, stri
   return words
 }
 
+/** Words with two meanings, and such that the page defines twice. */
+const ambiguous = (rows: readonly (readonly [word: string, meaning: string])[]): string[] =>
+  rows.flatMap(([word, meaning], i) => {
+    if (rows.findIndex(([other]) => other === word) !== i) return [`"${word}" is defined twice`]
+    return meaning.includes(';') ? [`"${word}" has two meanings: "${meaning}"`] : []
+  })
+
+/** Where texts have a word, on its own; `` `name` `` is an identifier. */
+function placesOf(word: string, texts: ReadonlyMap<string, string>): string[] {
+  const pattern = new RegExp(`(?<![\\w-])${word.replaceAll('`', '')}s?(?![\\w-])`, word.startsWith('`') ? '' : 'i')
+  return [...texts].flatMap(([path, text]) => {
+    const at = text.split('\n').findIndex((line) => pattern.test(line))
+    return at < 0 ? [] : [`${path}:${at + 1}`]
+  })
+}
+
 /**
- * Compares the words of docs/glossary.md with the identifiers of the sources.
- * @returns what is wrong; empty when the code uses every word that the page defines, none that it bans, and none where
- *   its neighbour is meant.
+ * Compares the words of docs/glossary.md with the identifiers of the sources, and with other documents.
+ * @returns what is wrong; empty when each word that the page defines has one meaning and is in use, none that it bans is,
+ *   and none stands where its neighbour is meant.
  */
-export function checkGlossary(page: string, sources: ReadonlyMap<string, string>): string[] {
+export function checkGlossary(
+  page: string,
+  sources: ReadonlyMap<string, string>,
+  documents: ReadonlyMap<string, string> = new Map()
+): string[] {
   const used = identifierWords(sources)
   const has = (word: string): string | undefined => used.get(word) ?? used.get(`${word}s`)
-  const [defined, banned] = [wordsOf(page, 'Word'), wordsOf(page, 'Not')]
+  const [defined, banned] = [rowsOf(page, 'Word'), rowsOf(page, 'Not')]
   if (defined.length === 0 || banned.length === 0) return ['the glossary lacks one of its tables']
+  const code = new Map([...sources].map(([path, text]) => [path, codeOf(text)]))
   return [
+    ...ambiguous(defined),
     ...defined
-      .filter((word) => has(word.toLowerCase()) === undefined)
-      .map((word) => `no identifier has the word "${word}"`),
-    ...banned.flatMap((word) => {
-      const place = has(word)
-      return place === undefined ? [] : [`${place}: the glossary has another word for "${word}"`]
+      .filter(([term]) => term.split(' ').some((word) => has(word.toLowerCase()) === undefined))
+      .map(([term]) => `no identifier has the word "${term}"`),
+    ...banned.flatMap(([word]) => {
+      const [inCode] = word.startsWith('`') ? placesOf(word, code) : [has(word)]
+      return [...(inCode === undefined ? [] : [inCode]), ...placesOf(word, documents)].map(
+        (place) => `${place}: the glossary has another word for "${word}"`
+      )
     }),
     ...mixedUp(sources, neighboursOf(page))
   ]
 }
+
+/** What people read of us, but for the glossary itself. */
+export const documentsOf = (root: string): Map<string, string> =>
+  new Map(
+    globSync(['*.md', 'docs/**/*.md', 'packages/*/README.md'], { cwd: root })
+      .filter((path) => path !== 'docs/glossary.md' && !path.includes('node_modules'))
+      .sort()
+      .map((path) => [path, readFileSync(join(root, path), 'utf8')])
+  )
 
 /** The sources of all packages below a folder. */
 export const packageSources = (root: string): Map<string, string> =>

@@ -1,12 +1,13 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { checkGlossary, packageSources } from '../scripts/glossary.ts'
+import { checkGlossary, documentsOf, packageSources } from '../scripts/glossary.ts'
 
 const root = join(import.meta.dirname, '..')
 
 test('the code uses the words of docs/glossary.md', () => {
-  expect(checkGlossary(readFileSync(join(root, 'docs/glossary.md'), 'utf8'), packageSources(root))).toEqual([])
+  const page = readFileSync(join(root, 'docs/glossary.md'), 'utf8')
+  expect(checkGlossary(page, packageSources(root), documentsOf(root))).toEqual([])
 })
 
 const page =
@@ -33,6 +34,28 @@ test.each([
 
 test('a banned word in the name of a file is found', () => {
   expect(checkGlossary(page, new Map([['src/apple-tree.ts', 'const pear = 1']])).join()).toContain('src/apple-tree.ts')
+})
+
+test.each([
+  ['a word with two meanings', '| pear | a fruit; also a tree |', '"pear" has two meanings'],
+  ['a word with two rows', '| pear | a fruit |\n| pear | a tree |', '"pear" is defined twice'],
+  [
+    'a term of which a word is not in use',
+    '| pear | a fruit |\n| pear tree | a plant |',
+    'no identifier has the word "pear tree"'
+  ]
+])('%s is found', (_, rows, problem) => {
+  expect(problems('const pear = 1', page.replace('| pear | a fruit |', rows)).join('\n')).toContain(problem)
+})
+
+test('a banned word in a document is found, and a retired name in code or document, but not what only contains it', () => {
+  const retired = page.replace('| apple, plum | pear |', '| apple, plum | pear |\n| `bigPlum` | pear |')
+  const check = (code: string, text: string): string[] =>
+    checkGlossary(retired, new Map([['bowl.ts', `const pear = 1\n${code}`]]), new Map([['bowl.md', text]]))
+  expect(check('', 'A pear, a plumage, apple-green.')).toEqual([])
+  expect(check('', 'Two\nPlums.').join()).toContain('bowl.md:2')
+  expect(check('', 'Call bigPlum.').join()).toContain('bowl.md:1: the glossary has another word for "`bigPlum`"')
+  expect(check('const x = bigPlum', '').join()).toContain('bowl.ts:2: the glossary has another word for "`bigPlum`"')
 })
 
 test('a page without its tables is found', () => {

@@ -96,7 +96,7 @@ other JSON of strangers | {json#JSON_BOUNDS.values} values, {json#JSON_BOUNDS.ke
 page of a hub's listing | {limits#jsonBytes}, {documents#PAGE.values} values | answer | the import fails | listing strangers-documents
 bencoding | {bencode#MAX_TOKENS} values and keys | document | refused | strangers-documents
 registry token | {registry-login#MAX_TOKEN_BYTES} | answer | the import fails | registry
-slow source (hub, registry) | {min-rate#MIN_BYTES_PER_SECOND}/s over each {min-rate#SLOW_MS}; six tries without progress | range, blob | fails; its lane is freed | download registry-client drips.faults
+slow source (hub, registry) | {min-rate#MIN_BYTES_PER_SECOND}/s over each {min-rate#SLOW_MS}; six tries without progress | range, blob | fails; its lane is freed | download registry-client min-rate.faults
 catalog listing | {provider#MAX_LISTING_BYTES}, {listing#MAX_LINES} lines, parsed as long work | answer | the rest is not read | listing
 catalog record | {provider#MAX_RECORD_BYTES}, {digest-list#MAX_LINES} lines | answer | refused | listing
 `),

@@ -78,7 +78,7 @@ export interface ModelName {
   readonly ns: string
   readonly name: string
   readonly quant?: string | undefined
-  /** Remove older snapshots, too; otherwise their tags protect what they contain. */
+  /** Remove older versions, too; otherwise their tags protect what they contain. */
   readonly allTags?: boolean | undefined
 }
 

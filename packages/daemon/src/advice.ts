@@ -10,7 +10,7 @@ const PLAIN: Readonly<Record<AdvicePlain, string>> = {
   'free-space': ': free some space (svc rm and svc gc, svc evict), or move the store to another disk (svc move)',
   'evict-anyway': '; svc evict --force frees them anyway',
   'examine-records': ' (svc doctor)',
-  unpin: ' (svc unpin)',
+  unkeep: ' (svc unpin)',
   'remove-view': ' (svc view --rm)',
   'cancel-work': ' (svc cancel)',
   import: '; import it with /v1/import/local, /v1/import/hf, /v1/import/bt or /v1/import/catalog',

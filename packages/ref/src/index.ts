@@ -45,9 +45,9 @@ export {
 } from './repo-id.ts'
 export {
   type MemberSelector,
-  type RepoSnapshots,
+  type RepoIndexes,
   type SelectableMember,
-  selectMember,
-  selectSnapshot
+  selectIndex,
+  selectMember
 } from './select.ts'
 export { isTag, parseTag } from './tag.ts'

@@ -54,25 +54,25 @@ function onlyWithPrefix<M extends SelectableMember>(members: readonly M[], prefi
       })
 }
 
-/** One repository's indexes: the current one and the snapshots that its tags name. `S` is an index or its digest. */
-export interface RepoSnapshots<S> {
+/** One repository's indexes: the current one and those that its tags name. `S` is an index or its digest. */
+export interface RepoIndexes<S> {
   readonly current?: S | undefined
   readonly tags?: ReadonlyMap<string, S>
 }
 
 /**
- * The snapshot that a reference selects from: the tag's when it has a tag, else the current one. Tags are looked up
+ * The index that a reference selects from: the tag's when it has a tag, else the current one. Tags are looked up
  * verbatim and only in the repository given (spec ref.10).
  * @throws RefError `E_UNKNOWN_REF`, reason `unknown-tag` (candidates: the repository's tags) or `unknown-repo`.
  */
-export function selectSnapshot<S>(repo: RepoSnapshots<S>, ref: ModelRef): S {
+export function selectIndex<S>(repo: RepoIndexes<S>, ref: ModelRef): S {
   const id = { ns: ref.ns, name: ref.name }
   if (ref.tag === undefined) {
     if (repo.current !== undefined) return repo.current
     throw new RefError('unknown-repo', `nothing is stored under ${ref.ns}/${ref.name}; import it first`, { repo: id })
   }
-  const snapshot = repo.tags?.get(ref.tag)
-  if (snapshot !== undefined) return snapshot
+  const tagged = repo.tags?.get(ref.tag)
+  if (tagged !== undefined) return tagged
   const candidates = [...(repo.tags?.keys() ?? [])].sort()
   throw new RefError(
     'unknown-tag',

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { formatRepoId, parseRef, type SelectorRef, selectMember, selectSnapshot } from '../src/index.ts'
+import { formatRepoId, parseRef, type SelectorRef, selectIndex, selectMember } from '../src/index.ts'
 import { errorOf, quant } from './arbitraries.ts'
 import { vectors } from './vectors.ts'
 
@@ -25,7 +25,7 @@ describe('vectors/ref.json', () => {
   test.each(vectors.resolve.rows)('resolve: $ref', ({ ref, quant: expected, error }) => {
     const resolve = () => {
       const parsed = parseRef(ref)
-      const quants = selectSnapshot(repos.get(formatRepoId(parsed)) ?? {}, parsed)
+      const quants = selectIndex(repos.get(formatRepoId(parsed)) ?? {}, parsed)
       return selectMember(
         quants.map((each) => ({ quant: each })),
         parsed as SelectorRef
@@ -99,8 +99,8 @@ describe('snapshots', () => {
   }
 
   test('a tag selects its snapshot, no tag the current index', () => {
-    expect(selectSnapshot(repo, parseRef('svc:///a/b:raw'))).toBe('now')
-    expect(selectSnapshot(repo, parseRef('svc:///a/b:v2+raw'))).toBe('then')
+    expect(selectIndex(repo, parseRef('svc:///a/b:raw'))).toBe('now')
+    expect(selectIndex(repo, parseRef('svc:///a/b:v2+raw'))).toBe('then')
   })
 
   test("tags are looked up verbatim, and the repository's own are the candidates", () => {
@@ -110,18 +110,18 @@ describe('snapshots', () => {
       candidates: ['V1', 'v2'],
       repo: { ns: 'a', name: 'b' }
     }
-    expect(errorOf(() => selectSnapshot(repo, parseRef('svc:///a/b:v1+raw')))).toMatchObject(expected)
-    expect(errorOf(() => selectSnapshot({ current: 'now' }, parseRef('svc:///a/b:v1+raw')))).toMatchObject({
+    expect(errorOf(() => selectIndex(repo, parseRef('svc:///a/b:v1+raw')))).toMatchObject(expected)
+    expect(errorOf(() => selectIndex({ current: 'now' }, parseRef('svc:///a/b:v1+raw')))).toMatchObject({
       code: 'E_UNKNOWN_REF',
       candidates: []
     })
   })
 
   test('a repository without an index', () => {
-    expect(errorOf(() => selectSnapshot({ tags: repo.tags }, parseRef('svc:///a/b:raw')))).toMatchObject({
+    expect(errorOf(() => selectIndex({ tags: repo.tags }, parseRef('svc:///a/b:raw')))).toMatchObject({
       code: 'E_UNKNOWN_REF',
       reason: 'unknown-repo'
     })
-    expect(selectSnapshot({ tags: repo.tags }, parseRef('svc:///a/b:v2+raw'))).toBe('then')
+    expect(selectIndex({ tags: repo.tags }, parseRef('svc:///a/b:v2+raw'))).toBe('then')
   })
 })

@@ -141,7 +141,7 @@ export class Artifacts {
   }
 
   /** Releases a pinned import. @returns false if it was not one */
-  unpin(manifestDigest: Sha256Digest): Promise<boolean> {
+  releasePin(manifestDigest: Sha256Digest): Promise<boolean> {
     return this.#change(manifestDigest, (before) => (before.pinned ? { ...before, pinned: false } : undefined))
   }
 

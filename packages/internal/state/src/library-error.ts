@@ -63,7 +63,7 @@ export type AdvicePlain =
   | 'free-space'
   | 'evict-anyway'
   | 'examine-records'
-  | 'unpin'
+  | 'unkeep'
   | 'remove-view'
   | 'cancel-work'
   | 'import'

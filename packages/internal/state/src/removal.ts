@@ -123,9 +123,9 @@ export class Removals {
   }
 
   /** Releases a pinned import without a name. @throws LibraryError `E_UNKNOWN_REF` if it is not one */
-  async unpin(manifestDigest: Sha256Digest): Promise<RemovedModel> {
+  async releasePin(manifestDigest: Sha256Digest): Promise<RemovedModel> {
     const { artifacts } = this.#deps
-    if (!(await artifacts.unpin(manifestDigest)))
+    if (!(await artifacts.releasePin(manifestDigest)))
       throw new LibraryError(
         'E_UNKNOWN_REF',
         `${manifestDigest} is not a pinned import; a model with a name is removed by its name`

@@ -6,8 +6,8 @@ import {
   RefError,
   type RepoId,
   type Sha256Digest,
-  selectMember,
-  selectSnapshot
+  selectIndex,
+  selectMember
 } from '@svc/ref'
 import type { Documents } from './documents.ts'
 import { LibraryError } from './library-error.ts'
@@ -63,7 +63,7 @@ export class Resolver {
     const state = await this.#repos.read(ns, name)
     const isUnknown = state === undefined || (state.index === undefined && ref.tag === undefined)
     if (isUnknown) throw await this.#unknownRepo(ref)
-    const digest = selectSnapshot({ current: state.index, tags: state.tags }, ref)
+    const digest = selectIndex({ current: state.index, tags: state.tags }, ref)
     const index = await this.#documents.index(digest)
     const result = selected(ref, digest, index)
     if (this.#answers.size >= MAX_ANSWERS) this.#answers.clear()

@@ -119,8 +119,8 @@ test('private and pinned stay until the owner changes them', async () => {
     provenance: { decision: { is: 'shared' } },
     pinned: true
   })
-  expect(await artifacts.unpin(manifestDigest)).toBe(true)
-  expect(await artifacts.unpin(manifestDigest)).toBe(false)
+  expect(await artifacts.releasePin(manifestDigest)).toBe(true)
+  expect(await artifacts.releasePin(manifestDigest)).toBe(false)
   expect(await artifacts.read(manifestDigest)).toMatchObject({
     provenance: { decision: { is: 'shared' } },
     pinned: false

@@ -96,7 +96,7 @@ export class Evictions {
     const { artifacts, store, running } = this.#deps
     const standing = await artifacts.standing(manifest)
     if (standing === 'damaged') return { fact: 'in-use', why: 'its record is damaged', advice: 'examine-records' }
-    if (standing?.kept) return { fact: 'pinned', why: 'it is pinned', advice: 'unpin' }
+    if (standing?.kept) return { fact: 'pinned', why: 'it is pinned', advice: 'unkeep' }
     const view = viewsOf(manifest, views ?? (await this.views())).find(({ isIdle }) => !isIdle)
     if (view !== undefined) return { fact: 'viewed', why: `the view ${view.path} shows it`, advice: 'remove-view' }
     const job = running.openOf(manifest).find(({ id }) => id !== workId)
@@ -117,7 +117,7 @@ export class Evictions {
     const weights = await this.#weights(manifest)
     for (const { path } of viewsOf(manifest, await this.views()))
       if (!(await views.removeIdle(path))) throw keptError(`the view ${path} shows it`, 'remove-view')
-    if (!(await artifacts.setAway(manifest))) throw keptError('it was pinned just now', 'unpin')
+    if (!(await artifacts.setAway(manifest))) throw keptError('it was pinned just now', 'unkeep')
     await onUnneeded(manifest)
     let [blobs, bytes] = [0, 0]
     for (const digest of new Set(weights.map((file) => file.digest))) {

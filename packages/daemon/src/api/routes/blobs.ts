@@ -16,7 +16,7 @@ export function blobRoutes({ store, removals }: { readonly store: DiskBlobStore;
   return {
     blob: defineByteRoute(ROUTES.blob, ({ params }) => answer(params.digest)),
     blobHead: defineByteRoute(ROUTES.blobHead, ({ params }) => answer(params.digest)),
-    unpin: defineRoute(ROUTES.unpin, ({ params }) => removals.unpin(blobDigest(params.digest)))
+    unpin: defineRoute(ROUTES.unpin, ({ params }) => removals.releasePin(blobDigest(params.digest)))
   }
 }
 
