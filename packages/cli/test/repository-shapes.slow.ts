@@ -1,21 +1,24 @@
 // Repositories as publishers make them: the plan names what it leaves out, and what comes is all the rest, byte for byte; llama.cpp loads it.
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { startFakeHub } from '@svc/testkit/fake-hub'
+import { type FakeHub, startFakeHub } from '@svc/testkit/fake-hub'
 import { haveLlamaCpp, probableNext } from '@svc/testkit/llama-cpp'
+import { missingForRows, PYTHON, ROWS, startPythonLoaders } from '@svc/testkit/python-loaders'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { folderAt } from './folders.ts'
 import { comingOf, filesOf, SHAPES, type Shape } from './repository-shapes.ts'
 import { laterUndo, ok, type TestDaemon, testDaemon } from './support.ts'
 
 const undo = laterUndo()
 afterAll(undo.all)
+let hub: FakeHub
 let daemon: TestDaemon
 let mirror: string
 
 const idOf = ({ shape }: Shape): string => `Acme/M${SHAPES.findIndex((each) => each.shape === shape)}`
 
 beforeAll(async () => {
-  const hub = await startFakeHub()
+  hub = await startFakeHub()
   undo.later(() => hub.close())
   const fileConfig = { swarm: { enabled: false }, hub: { endpoint: hub.endpoint }, mirror: { hub_addr: '127.0.0.1:0' } }
   daemon = await testDaemon({ fileConfig }, undo.later)
@@ -79,4 +82,33 @@ describe.each(SHAPES)('$shape', (shape) => {
     expect(readFileSync(path).equals(original.content)).toBe(true)
     expect((await probableNext(path)).size).toBeGreaterThan(0)
   })
+})
+
+/** What the libraries of a loader write, with what publishers put beside it. */
+const LOADED = [
+  ['sharded', 'Mistral: consolidated beside parts, a large tokenizer'],
+  ['sharded', 'gpt-oss: original/ beside parts'],
+  ['llama', 'vocabularies of other kinds']
+] as const
+const OF_LOADER = /^(?:model.*|config|tokenizer.*)\.(?:json|safetensors)$/
+
+const missing = missingForRows()
+if (missing.length > 0) it.skip(`shapes in transformers: ${missing.join(', ')} not installed for ${PYTHON}`, () => {})
+
+it.skipIf(missing.length > 0)('transformers computes the same from what comes', { timeout: 120_000 }, async () => {
+  const python = startPythonLoaders({}, ROWS)
+  undo.later(() => python.close())
+  for (const [kind, name] of LOADED) {
+    const shape = SHAPES.find((each) => each.shape === name)!
+    const original = join(daemon.folder, 'made', idOf(shape))
+    await python.ask('make', kind, original)
+    const made = [...folderAt(original)].map(([path, content]) => ({ path, content }))
+    const beside = filesOf(shape).filter(({ path }) => !OF_LOADER.test(path))
+    const id = idOf(shape).replace('/M', '/Loaded')
+    hub.commit({ id, files: [...made, ...beside] })
+    const folder = await ok(daemon, 'path', await ok(daemon, 'import', 'hf', id), '--dir')
+    const coming = beside.filter(({ path }) => shape.leftOut?.includes(path) !== true)
+    expect([...folderAt(folder).keys()].sort()).toEqual([...made, ...coming].map(({ path }) => path).sort())
+    expect(await python.ask('load', kind, folder)).toEqual(await python.ask('load', kind, original))
+  }
 })

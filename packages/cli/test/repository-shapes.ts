@@ -74,7 +74,12 @@ export const SHAPES: readonly Shape[] = [
     quants: ['q4_0'],
     llamaCpp: 'gemma-4-31B_q4_0-it.gguf'
   },
-  { shape: 'words behind the quant', files: { 'Hy3-Q4_K_M-mtp-v2.gguf': gguf() }, quants: ['q4_k_m'] },
+  {
+    shape: 'words behind the quant',
+    files: { 'Hy3-Q4_K_M-mtp-v2.gguf': llama() },
+    quants: ['q4_k_m'],
+    llamaCpp: 'Hy3-Q4_K_M-mtp-v2.gguf'
+  },
   {
     shape: 'a folder for each quant',
     files: {
@@ -91,8 +96,9 @@ export const SHAPES: readonly Shape[] = [
   },
   {
     shape: 'mxfp4_moe',
-    files: { 'gpt-oss-20b-MXFP4_MOE.gguf': gguf() },
-    quants: ['mxfp4_moe']
+    files: { 'gpt-oss-20b-MXFP4_MOE.gguf': llama() },
+    quants: ['mxfp4_moe'],
+    llamaCpp: 'gpt-oss-20b-MXFP4_MOE.gguf'
   },
   // GGUF: what headers say
   { shape: 'a quant that only the header tells', files: { 'model-compact.gguf': ofFileType(15) }, quants: ['q4_k_m'] },
@@ -117,60 +123,72 @@ export const SHAPES: readonly Shape[] = [
   },
   {
     shape: 'a projector, in the middle of the name',
-    files: { 'M-Q4_K_M.gguf': gguf(), 'M.mmproj-f16.gguf': makeProjectorGguf() },
-    quants: ['q4_k_m']
+    files: { 'M-Q4_K_M.gguf': llama(), 'M.mmproj-f16.gguf': makeProjectorGguf() },
+    quants: ['q4_k_m'],
+    llamaCpp: 'M-Q4_K_M.gguf'
   },
   {
     shape: 'a projector that only the header tells',
-    files: { 'gemma-4-it-qat-q4_0.gguf': gguf(), 'vision-tower-f16.gguf': makeProjectorGguf() },
+    files: { 'gemma-4-it-qat-q4_0.gguf': llama(), 'vision-tower-f16.gguf': makeProjectorGguf() },
     typed: [':q4_0'],
-    quants: ['q4_0']
+    quants: ['q4_0'],
+    llamaCpp: 'gemma-4-it-qat-q4_0.gguf'
   },
   {
     shape: 'projectors of three precisions',
     files: {
-      'M-Q8_0.gguf': gguf(),
+      'M-Q8_0.gguf': llama(),
       'mmproj-BF16.gguf': makeProjectorGguf(),
       'mmproj-F16.gguf': makeProjectorGguf(),
       'mmproj-F32.gguf': makeProjectorGguf()
     },
     quants: ['q8_0'],
+    llamaCpp: 'M-Q8_0.gguf',
     leftOut: ['mmproj-BF16.gguf', 'mmproj-F32.gguf']
   },
   {
     shape: 'a draft head in a folder',
-    files: { 'M-Q8_0.gguf': gguf(), 'MTP/mtp-M-Q8_0.gguf': gguf() },
-    quants: ['q8_0']
+    files: { 'M-Q8_0.gguf': llama(), 'MTP/mtp-M-Q8_0.gguf': gguf() },
+    quants: ['q8_0'],
+    llamaCpp: 'M-Q8_0.gguf'
   },
   {
     shape: 'draft heads of two precisions',
-    files: { 'M-Q4_K_M.gguf': gguf(), 'eagle3-M-Q4_K_M.gguf': gguf(), 'eagle3-M-BF16.gguf': gguf() },
+    files: { 'M-Q4_K_M.gguf': llama(), 'eagle3-M-Q4_K_M.gguf': gguf(), 'eagle3-M-BF16.gguf': gguf() },
     typed: [':q4_k_m'],
     quants: ['q4_k_m'],
+    llamaCpp: 'M-Q4_K_M.gguf',
     leftOut: ['eagle3-M-BF16.gguf']
   },
   {
     shape: 'an importance matrix and a vocabulary',
-    files: { 'M-Q4_K_M.gguf': gguf(), 'M-imatrix.gguf': typedGguf('imatrix'), 'ggml-vocab-m.gguf': typedGguf('vocab') },
+    files: {
+      'M-Q4_K_M.gguf': llama(),
+      'M-imatrix.gguf': typedGguf('imatrix'),
+      'ggml-vocab-m.gguf': typedGguf('vocab')
+    },
     quants: ['q4_k_m'],
+    llamaCpp: 'M-Q4_K_M.gguf',
     leftOut: ['M-imatrix.gguf', 'ggml-vocab-m.gguf']
   },
   {
     shape: 'a LoRA adapter in GGUF',
-    files: { 'M-Q4_K_M.gguf': gguf(), 'M-style-f16.gguf': typedGguf('adapter') },
+    files: { 'M-Q4_K_M.gguf': llama(), 'M-style-f16.gguf': typedGguf('adapter') },
     typed: [':q4_k_m'],
     quants: ['q4_k_m'],
+    llamaCpp: 'M-Q4_K_M.gguf',
     leftOut: ['M-style-f16.gguf']
   },
   {
     shape: 'switches beside',
     files: {
-      'M-Q8_0.gguf': gguf(),
+      'M-Q8_0.gguf': llama(),
       'preset.ini': '[m]\nctx-size = 4096\n',
       params: '{"stop":["</s>"]}',
       template: '{{ .Prompt }}'
     },
-    quants: ['q8_0']
+    quants: ['q8_0'],
+    llamaCpp: 'M-Q8_0.gguf'
   },
   // safetensors
   { shape: 'safetensors', files: { 'model.safetensors': weights(), ...config(), ...tokenizer() }, quants: ['bf16'] },
@@ -257,8 +275,9 @@ export const SHAPES: readonly Shape[] = [
   },
   {
     shape: 'BitNet',
-    files: { 'ggml-model-i2_s.gguf': gguf() },
-    quants: ['i2_s']
+    files: { 'ggml-model-i2_s.gguf': llama() },
+    quants: ['i2_s'],
+    llamaCpp: 'ggml-model-i2_s.gguf'
   },
   // several models in one
   {
