@@ -1,7 +1,8 @@
-import type { BlobReader, DiskBlobStore } from '@svc/cas'
+import type { BlobReader } from '@svc/cas'
 import { type Clock, systemClock } from '@svc/internal-clock'
 import type { Sha256Digest } from '@svc/ref'
 import { Notifier } from './notifier.ts'
+import type { ServedStore } from './served-store.ts'
 import { later } from './upstream.ts'
 
 /** Held back, so that there is something to send while nothing arrives. */
@@ -49,7 +50,7 @@ export class ArrivingBlob implements BlobReader {
   readonly fd = undefined
   readonly digest: Sha256Digest
   readonly sizeBytes: number
-  readonly #store: DiskBlobStore
+  readonly #store: ServedStore
   readonly #clock: Clock
   readonly #news: Notifier
   readonly #proven: Proven | undefined
@@ -61,7 +62,7 @@ export class ArrivingBlob implements BlobReader {
   #isClosed = false
 
   constructor(
-    store: DiskBlobStore,
+    store: ServedStore,
     { digest, sizeBytes }: Pick<BlobReader, 'digest' | 'sizeBytes'>,
     arrival: Arrival,
     options: ArrivingOptions

@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { BlobReader, DiskBlobStore } from '@svc/cas'
+import type { BlobReader } from '@svc/cas'
 import { BufferPool } from '@svc/internal-server'
 import type { ComingImport, Door } from '@svc/library/parts'
 import type { Sha256Digest } from '@svc/ref'
@@ -10,6 +10,7 @@ import type { HubDemand } from './hub-demand.ts'
 import { clientOf, type SendOptions, sendArriving, sendFile } from './send-file.ts'
 import type { ServedFile } from './served-files.ts'
 import { lacksSpace, type ServedModels } from './served-models.ts'
+import type { ServedStore } from './served-store.ts'
 import type { Awaited, SwarmDemand } from './swarm-demand.ts'
 import type { RunningFetches } from './upstream.ts'
 
@@ -26,7 +27,7 @@ export interface Ways {
 }
 
 export interface ArtifactFilesDeps {
-  readonly store: DiskBlobStore
+  readonly store: ServedStore
   readonly served: ServedModels
   readonly door: Door
   readonly waiting: Demand

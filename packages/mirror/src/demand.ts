@@ -1,4 +1,4 @@
-import type { BlobReader, DiskBlobStore } from '@svc/cas'
+import type { BlobReader } from '@svc/cas'
 import type { Clock } from '@svc/internal-clock'
 import { HostShares } from '@svc/internal-server'
 import type { Log, WantedBlobs } from '@svc/library/parts'
@@ -6,6 +6,7 @@ import { ArrivingBlob, type ArrivingOptions } from './arriving-blob.ts'
 import { DayBudget } from './day-budget.ts'
 import { DemandJobs, type DemandJobsDeps, type Visit } from './demand-jobs.ts'
 import { HostQueue } from './host-queue.ts'
+import type { ServedStore } from './served-store.ts'
 import { later, type NotNowError } from './upstream.ts'
 
 /** Limit of clients that wait or read arriving bytes. Hosts share it. */
@@ -26,7 +27,7 @@ export interface OnDemand {
 
 export interface DemandDeps {
   readonly jobs: DemandJobsDeps['jobs']
-  readonly store: DiskBlobStore
+  readonly store: ServedStore
   readonly wanted: WantedBlobs
   readonly log: Log
   readonly clock: Clock
@@ -54,7 +55,7 @@ interface Waiter {
  * Without a configuration, clients can follow the owner's fetches, but start none.
  */
 export class Demand {
-  readonly store: DiskBlobStore
+  readonly store: ServedStore
   readonly log: Log
   readonly clock: Clock
   readonly nowMs = (): number => this.clock.monotonic()

@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { DiskBlobStore } from '@svc/cas'
 import { formatAddress, type PeerAddress } from '@svc/internal-net'
 import { GuardedListener, type ListenerOptions, type TrafficCounter } from '@svc/internal-server'
 import type { KeptPorts, Usage, WantedBlobs } from '@svc/library/parts'
@@ -12,6 +13,7 @@ import { OciMirror, type OciMirrorDeps } from './oci-mirror.ts'
 import type { S3Keys } from './s3-auth.ts'
 import { S3Mirror } from './s3-mirror.ts'
 import { ServedModels, type ServedModelsDeps } from './served-models.ts'
+import type { ServedStore } from './served-store.ts'
 import { type FillSource, SwarmDemand } from './swarm-demand.ts'
 import type { RunningFetches, Upstream } from './upstream.ts'
 
@@ -32,6 +34,7 @@ export interface MirrorsOptions {
 }
 
 export interface MirrorsDeps extends Omit<OciMirrorDeps, 'served' | 'ways' | 'waiting'>, ServedModelsDeps {
+  readonly store: ServedStore & Pick<DiskBlobStore, 'requireRoot'>
   readonly jobs: RunningFetches
   readonly wanted: WantedBlobs
   readonly usage: Pick<Usage, 'note'>

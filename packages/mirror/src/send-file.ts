@@ -1,15 +1,16 @@
 import { open } from 'node:fs/promises'
 import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http'
-import type { BlobReader, DiskBlobStore } from '@svc/cas'
+import type { BlobReader } from '@svc/cas'
 import { type BufferPool, blobAnswer, refuse, sendBlob } from '@svc/internal-server'
 import { digestFromBytes } from '@svc/ref'
 import type { WaitingClient } from './demand.ts'
 import type { ServedFile } from './served-files.ts'
+import type { ServedStore } from './served-store.ts'
 
 const UNNAMED = digestFromBytes(new Uint8Array(32))
 
 export interface SendOptions {
-  readonly store: DiskBlobStore
+  readonly store: ServedStore
   readonly pool: BufferPool
   readonly headers: OutgoingHttpHeaders
   /** Quoted. */

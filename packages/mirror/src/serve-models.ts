@@ -1,6 +1,6 @@
 import { formatAddress, isLoopback, type PeerAddress } from '@svc/internal-net'
-import type { OwnedModels } from '@svc/library'
-import { partsOf } from '@svc/library/parts'
+import type { ReadableModels } from '@svc/library'
+import { type ServedParts, servedPartsOf } from '@svc/library/parts'
 import { MirrorError, type MirrorKind } from './mirror-error.ts'
 import { Mirrors } from './mirrors.ts'
 import type { RunningFetches } from './upstream.ts'
@@ -37,13 +37,13 @@ export interface ModelServer<Kind extends MirrorKind = MirrorKind> {
 }
 
 /**
- * Serves the models of a library that this process has opened, complete and arriving ones, but none that its owner keeps
- * private or that a credential was needed for. Close it before the library.
+ * Serves the models of a library that this process has opened, complete and arriving ones, or the complete ones of a store that it
+ * reads beside its owner; but none that the owner keeps private or that a credential was needed for. Close it before the library.
  * @throws MirrorError `E_LISTEN` for an address that cannot be used; `E_OPTION` for an object store that other machines
  * reach, and that requires no key
  */
 export async function serveModels<Options extends ServeOptions>(
-  library: OwnedModels,
+  library: ReadableModels,
   options: Options
 ): Promise<ModelServer<Extract<keyof Options, MirrorKind>>> {
   const { hub, oci, s3, s3Keys, token, names } = options
@@ -52,19 +52,26 @@ export async function serveModels<Options extends ServeOptions>(
     throw new MirrorError('E_OPTION', 'the object store needs s3Keys: other machines reach it, or a token is set', {
       kind: 's3'
     })
-  const { running, ...parts } = partsOf(library)
+  const { running, close: closeParts, ...parts } = await servedPartsOf(library)
   const deps = { ...parts, jobs: fetchesOf(running), namesAreRepos: true }
   const at = Object.fromEntries(
     Object.entries({ hub, oci, s3 }).flatMap(([kind, port]) => (port === undefined ? [] : [[kind, addressOf(port)]]))
   )
   const keys = s3Keys && (async () => s3Keys)
-  const mirrors = await Mirrors.listen(deps, { at, s3Keys: keys, token, names })
+  const mirrors = await Mirrors.listen(deps, { at, s3Keys: keys, token, names }).catch(async (error: unknown) => {
+    await closeParts()
+    throw error
+  })
+  const close = async (): Promise<void> => {
+    await mirrors.close()
+    await closeParts()
+  }
   let closed: Promise<void> | undefined
   return {
     urls: Object.fromEntries(
       Object.entries(mirrors.addresses()).map(([kind, address]) => [kind, `http://${formatAddress(address)}`])
     ) as Record<MirrorKind, string>,
-    close: () => (closed ??= mirrors.close())
+    close: () => (closed ??= close())
   }
 }
 
@@ -85,7 +92,7 @@ function checkSecrets({ token, s3Keys }: ServeOptions): void {
 const addressOf = ({ host = '127.0.0.1', port = 0 }: Port): PeerAddress => ({ host, port })
 
 /** The operations of a library: it fetches for its owner, and nothing for clients. */
-const fetchesOf = (running: ReturnType<typeof partsOf>['running']): RunningFetches => ({
+const fetchesOf = (running: ServedParts['running']): RunningFetches => ({
   require: (id) => ({ id }),
   over: (id) =>
     running.over(id).then(

@@ -31,7 +31,7 @@ const RETRY_MS = 2_000
 
 export interface ServedFilesDeps {
   readonly clock: Clock
-  readonly views: Pick<Views, 'lent'>
+  readonly views: { readonly lent: Pick<Views['lent'], 'lend' | 'lendComing' | 'end'> }
   readonly coming: ComingModels
   readonly log: Log
 }

@@ -34,6 +34,8 @@ export interface ServedModelsDeps extends ServedFilesDeps {
   readonly needed: Pick<Needed, 'isGiven'>
   readonly jobs: Pick<RunningFetches, 'openOf' | 'fetchOf'>
   readonly signed: Pick<SignedModels, 'complaint' | 'ruleFor'>
+  /** False: incomplete artifacts are not shown. Default true. */
+  readonly showsArriving?: boolean
   /** Whether the hub's mirror also shows models under their names here; else only repositories of the hub. */
   readonly namesAreRepos?: boolean
 }
@@ -318,7 +320,8 @@ export class ServedModels {
 
   /** Whether it is one of {@link awaited}. A complete artifact gets its name in a moment, or never. */
   async #isAwaited(name: string, manifest: Sha256Digest, door: NameDoor): Promise<boolean> {
-    const { artifacts, holdings, jobs, signed } = this.#deps
+    const { artifacts, holdings, jobs, signed, showsArriving = true } = this.#deps
+    if (!showsArriving) return false
     const state = await artifacts.ifReadable(manifest)
     if (state?.futureName !== name) return false
     if ((await signed.ruleFor(state, name)) !== undefined) return false

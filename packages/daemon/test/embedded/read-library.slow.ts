@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { createClient, modelsOf } from '@svc/client'
 import { localFiles, type Models, openLibrary } from '@svc/library'
+import { until } from '@svc/testkit/until'
 import { expect, it, onTestFinished } from 'vitest'
 import { temporaryFolder, testDaemon } from '../support/daemon.ts'
 import { gguf, writeFiles } from '../support/models.ts'
@@ -13,6 +14,7 @@ import { gguf, writeFiles } from '../support/models.ts'
 const NOBODY = process.getuid?.() === 0 ? 65_534 : undefined
 
 const CHILD = new URL('reader-process.ts', import.meta.url).pathname
+const SERVER = new URL('serving-process.ts', import.meta.url).pathname
 
 interface Owned {
   readonly models: Models
@@ -82,4 +84,28 @@ it('a store that its owner may not write is read, without a lease', async () => 
   const [line] = (await once(createInterface(child.stdout), 'line')) as [string]
   expect((JSON.parse(line) as string[]).filter((path) => !existsSync(path))).toEqual([])
   expect(readdirSync(root)).not.toContain('leases')
+})
+
+it('another process serves the store of a running daemon, which its end does not touch', async () => {
+  const daemon = await testDaemon()
+  const child = spawn(process.execPath, ['--conditions=svc-source', SERVER, daemon.root], {
+    stdio: ['pipe', 'pipe', 'inherit']
+  })
+  onTestFinished(() => void child.kill('SIGKILL'))
+  const ended = once(child, 'close')
+  const [hub] = (await once(createInterface(child.stdout), 'line')) as [string]
+  const folder = writeFiles(temporaryFolder(), { 'a-q8_0.gguf': gguf(3_000, 4) })
+  await daemon.import([folder], 'me/a')
+  const url = `${hub}/me/a/resolve/main/a-q8_0.gguf`
+  let response = await fetch(url)
+  await until(
+    () => response.status === 200,
+    async () => {
+      response = await fetch(url)
+    }
+  )
+  expect(Buffer.from(await response.arrayBuffer()).equals(gguf(3_000, 4))).toBe(true)
+  child.kill('SIGKILL')
+  await ended
+  expect((await daemon.verify('all')).state).toBe('done')
 })

@@ -10,7 +10,7 @@ export interface AbsentBlobs {
 }
 
 export async function absentBlobs(
-  store: Pick<DiskBlobStore, 'stat' | 'partialStatus'>,
+  store: Pick<DiskBlobStore, 'stat'> & Partial<Pick<DiskBlobStore, 'partialStatus'>>,
   sizes: ReadonlyMap<Sha256Digest, number>
 ): Promise<AbsentBlobs> {
   const digests: Sha256Digest[] = []
@@ -18,7 +18,7 @@ export async function absentBlobs(
   for (const [digest, size] of sizes) {
     if ((await store.stat(digest))?.sizeBytes === size) continue
     digests.push(digest)
-    bytes += Math.max(0, size - (store.partialStatus(digest)?.writtenBytes ?? 0))
+    bytes += Math.max(0, size - (store.partialStatus?.(digest)?.writtenBytes ?? 0))
   }
   return { digests, bytes }
 }

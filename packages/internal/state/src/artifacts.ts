@@ -1,15 +1,17 @@
 import { join, sep } from 'node:path'
+import { isDeepStrictEqual } from 'node:util'
 import { type Clock, systemClock, timestampOf } from '@svc/internal-clock'
 import { Gate, loopBudget } from '@svc/internal-concurrency'
 import type { Sha256Digest } from '@svc/ref'
 import { type ArtifactImport, afterImport, OF_DAMAGED } from './artifact-import.ts'
 import { ARTIFACT_RECORD, type ArtifactState, type ProvenCopy, type RecordedState } from './artifact-record.ts'
+import type { ChangesElsewhere } from './changes-elsewhere.ts'
 import { NO_HINTS } from './origin.ts'
 import { decided, mergedProvenance, type Provenance, sameStanding } from './provenance.ts'
 import { recordName, StateRecords } from './record.ts'
 import type { ReplacedFiles } from './replace.ts'
 import { Revised } from './revised.ts'
-import { StampedReads } from './stamp.ts'
+import { type FileStamp, StampedReads, stampOf } from './stamp.ts'
 import { type OnUnreadable, readable } from './strict.ts'
 
 export type { ArtifactImport } from './artifact-import.ts'
@@ -45,7 +47,17 @@ export class Artifacts {
   #shownChanges = 0
   readonly #futureNames = new Revised<FutureNames>()
 
-  constructor(root: string, files: ReplacedFiles, clock: Clock = systemClock) {
+  readonly #elsewhere: Pick<ChangesElsewhere, 'revision'> | undefined
+  #stamps: ReadonlyMap<Sha256Digest, FileStamp | undefined> | undefined
+
+  /** @param elsewhere the changes of another process, which owns the store; it is this one by default */
+  constructor(
+    root: string,
+    files: ReplacedFiles,
+    clock: Clock = systemClock,
+    elsewhere?: Pick<ChangesElsewhere, 'revision'>
+  ) {
+    this.#elsewhere = elsewhere
     this.#clock = clock
     this.#root = join(root, 'state', 'artifacts')
     this.#records = new StateRecords(root, files, ARTIFACT_RECORD, clock)
@@ -104,17 +116,29 @@ export class Artifacts {
 
   /** Increases before and after every change of an artifact. */
   get changes(): number {
-    return this.#changes
+    return this.#changes + (this.#elsewhere?.revision ?? 0)
   }
 
   /** Increases with every change of whether artifacts are here, complete, or given to others, and of their companions. */
   get shownChanges(): number {
-    return this.#shownChanges
+    return this.#shownChanges + (this.#elsewhere?.revision ?? 0)
   }
 
   /** Calls `listener` after each change of an artifact that is known then. */
   listen(listener: (manifestDigest: Sha256Digest) => void): void {
     this.#listeners.push(listener)
+  }
+
+  /** Tells the listeners which records another process has changed since the last call; the first one only looks. */
+  async lookElsewhere(): Promise<void> {
+    const before = this.#stamps
+    const digests = await this.digests()
+    this.#stamps = new Map(digests.map((digest) => [digest, stampOf(this.#path(digest))]))
+    if (before === undefined) return
+    const changed = new Set([...this.#stamps.keys(), ...before.keys()])
+    for (const digest of changed)
+      if (!isDeepStrictEqual(before.get(digest), this.#stamps.get(digest)))
+        for (const listener of this.#listeners) listener(digest)
   }
 
   /**

@@ -9,8 +9,8 @@ import { type Advise, NO_ADVICE } from './library-error.ts'
 import { readSmallBlob } from './small-blob.ts'
 import type { StoreState } from './state.ts'
 
-export interface CompanionDeps extends Pick<StoreState, 'store' | 'artifacts' | 'documents'> {
-  readonly advise?: Advise
+export interface CompanionDeps extends ReadDeps {
+  readonly store: Pick<DiskBlobStore, 'root' | 'stat' | 'open' | 'blobPath'>
 }
 
 /** What also a process has that does not own the store. */

@@ -5,7 +5,10 @@ import { isQuant } from '@svc/ref'
 import { readSmallBlob } from './small-blob.ts'
 
 /** The quant that an artifact from elsewhere gets in an index: that of its model config, or else `raw` (spec add.8). */
-export async function storedConfigQuant(store: DiskBlobStore, { files }: Pick<Manifest, 'files'>): Promise<string> {
+export async function storedConfigQuant(
+  store: Pick<DiskBlobStore, 'stat' | 'open'>,
+  { files }: Pick<Manifest, 'files'>
+): Promise<string> {
   const config = files.find(({ kind }) => kind === 'config')
   // a stranger's manifest calls any bytes its configuration
   const isSmall = config !== undefined && config.size <= MAX_MODEL_CONFIG_BYTES
@@ -25,7 +28,7 @@ export async function storedConfigQuant(store: DiskBlobStore, { files }: Pick<Ma
  * its GGUFs say it, for those that this daemon's own imports made. Undefined where they do not.
  */
 export async function futureQuant(
-  store: DiskBlobStore,
+  store: Pick<DiskBlobStore, 'stat' | 'open'>,
   manifest: Pick<Manifest, 'files'>
 ): Promise<string | undefined> {
   const config = manifest.files.find(({ kind }) => kind === 'config')

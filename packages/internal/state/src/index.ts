@@ -5,6 +5,7 @@ export { type ArtifactImport, type ArtifactState, Artifacts } from './artifacts.
 export { endAway, endAwayOfAll } from './away.ts'
 export { isBeforeTag, tagBefore } from './before-tags.ts'
 export { manifestIn } from './blob-index.ts'
+export { ChangesElsewhere } from './changes-elsewhere.ts'
 export { type ComingImport, type ComingModel, ComingModels, type StandIn } from './coming.ts'
 export { type CompanionDeps, companionBlobs, filesOfCommit, partsLacking, someOf } from './companions.ts'
 export { composeLibrary } from './compose-library.ts'
@@ -18,6 +19,7 @@ export { Holdings, pinKey, sourceKey } from './holdings.ts'
 export type { KeptPorts } from './kept-ports.ts'
 export { type BlobTree, LEAVES, LeafLayers } from './leaf-layers.ts'
 export { dropQuarantined, dropUnfinished, type Leftovers, quarantined, unfinished } from './leftovers.ts'
+export { LentViews } from './lent-views.ts'
 export type { Library } from './library.ts'
 export {
   type Advice,
@@ -101,7 +103,7 @@ export {
   type UpstreamRepo
 } from './upstream-repo.ts'
 export { Usage } from './usage.ts'
-export type { ArtifactFolder } from './view-maker.ts'
+export { type ArtifactFolder, ViewMaker } from './view-maker.ts'
 export { ViewRecords } from './view-records.ts'
 export type { ListedView } from './view-request.ts'
 export { Views } from './views.ts'

@@ -11,19 +11,19 @@ import type { StoreState } from './state.ts'
 import type { ArtifactFolder, ShownModel, ViewMaker } from './view-maker.ts'
 
 /**
- * Views for callers that must not decide what is kept: they lie below `cache`, hold nothing, are not listed, and count
+ * Views for callers that must not decide what is kept: they lie below `cache` or outside of the store, hold nothing, are not listed, and count
  * as no use. Each artifact has a folder, with a view for each document of companions.
  */
 export class LentViews {
-  readonly #store: StoreState['store']
+  readonly #store: Pick<StoreState['store'], 'lease'>
   readonly #maker: ViewMaker
   readonly #folder: string
 
-  /** @param folder below `cache` */
-  constructor(store: StoreState['store'], maker: ViewMaker, folder = 'views') {
+  /** @param folder of its own, which may be removed while nobody has it open */
+  constructor(store: Pick<StoreState['store'], 'lease'>, maker: ViewMaker, folder: string) {
     this.#store = store
     this.#maker = maker
-    this.#folder = join(store.root, 'cache', folder)
+    this.#folder = folder
   }
 
   /** All files of an artifact under a name, also the owner's own: for the owner's tools. @throws as `Views.make` */

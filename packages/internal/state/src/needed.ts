@@ -17,7 +17,9 @@ export interface ArtifactHolder {
   readonly what?: string
 }
 
-export interface NeededDeps extends Pick<StoreState, 'store' | 'repos' | 'documents' | 'artifacts'> {
+export interface NeededDeps extends Pick<StoreState, 'repos' | 'documents' | 'artifacts'> {
+  /** Without `list` where nothing is removed. */
+  readonly store: Pick<StoreState['store'], 'stat' | 'open'> & Partial<Pick<StoreState['store'], 'list'>>
   /** These hold artifacts as names and pins do (spec add.13). */
   readonly views: Pick<Views, 'changes' | 'held' | 'companionsAt'>
 }
@@ -119,7 +121,7 @@ export class Needed {
         await addListed(digest, blobs, this.#deps.documents, { strict: true })
     for (const [manifestDigest, records] of wanted)
       await this.#addArtifact(manifestDigest, records, blobs, { strict: true, whole: shown.has(manifestDigest) })
-    if (!isComplete) for await (const { digest } of this.#deps.store.list()) blobs.add(digest)
+    if (!isComplete) for await (const { digest } of this.#deps.store.list!()) blobs.add(digest)
     return blobs
   }
 

@@ -12,7 +12,7 @@ const MAX_INDEX_BYTES = 16 << 20
  */
 export async function outsideWarnings(
   files: Manifest['files'],
-  { store, documents }: Pick<StoreState, 'store' | 'documents'>
+  { store, documents }: Pick<StoreState, 'documents'> & { readonly store: Pick<StoreState['store'], 'stat' | 'open'> }
 ): Promise<string[]> {
   const warnings: string[] = []
   const indexes = new Map(files.filter(({ role }) => role === 'weights-index').map((file) => [file.digest, file]))

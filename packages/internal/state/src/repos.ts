@@ -2,6 +2,7 @@ import { join, sep } from 'node:path'
 import { KeyedLock, loopBudget } from '@svc/internal-concurrency'
 import { listFolder, listFolderIfPresent } from '@svc/internal-files'
 import { isName, isNamespace, isTag, type RepoId, type Sha256Digest } from '@svc/ref'
+import type { ChangesElsewhere } from './changes-elsewhere.ts'
 import { type RecordKind, StateRecords } from './record.ts'
 import type { ReplacedFiles } from './replace.ts'
 import { StampedReads } from './stamp.ts'
@@ -27,17 +28,19 @@ export class Repos {
   readonly #records: StateRecords<RepoState, RecordedRepo>
   readonly #cache = new StampedReads<RepoState>()
   readonly #changing = new KeyedLock()
+  readonly #elsewhere: Pick<ChangesElsewhere, 'revision'> | undefined
   #changes = 0
 
-  /** `root` is the folder of the store; `files` has opened `<root>/state`. */
-  constructor(root: string, files: ReplacedFiles) {
+  /** `root` is the folder of the store; `files` has opened `<root>/state`, or reads it beside another process, whose changes are `elsewhere`. */
+  constructor(root: string, files: ReplacedFiles, elsewhere?: Pick<ChangesElsewhere, 'revision'>) {
+    this.#elsewhere = elsewhere
     this.#root = join(root, 'state', 'repos')
     this.#records = new StateRecords(root, files, REPO_RECORD)
   }
 
   /** Increases before and after every change of a repository: readers may see the new state before it is durable. */
   get changes(): number {
-    return this.#changes
+    return this.#changes + (this.#elsewhere?.revision ?? 0)
   }
 
   /** The state from memory; undefined when the file has to be read (or is absent). */

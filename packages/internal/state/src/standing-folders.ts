@@ -1,3 +1,4 @@
+import { join } from 'node:path'
 import type { ThreadCallOptions } from '@svc/internal-workers'
 import type { RepoId, Sha256Digest } from '@svc/ref'
 import type { StandingRequest, StandingResult, View } from '@svc/view'
@@ -12,7 +13,7 @@ export class StandingFolders {
 
   constructor(store: StoreState['store'], maker: ViewMaker) {
     this.#maker = maker
-    this.#unpacked = new LentViews(store, maker, 'standing')
+    this.#unpacked = new LentViews(store, maker, join(store.root, 'cache/standing'))
   }
 
   /** All files of a model, with what has to be unpacked for them. @throws as `Views.make` */

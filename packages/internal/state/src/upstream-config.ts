@@ -11,7 +11,7 @@ import { readSmallBlob } from './small-blob.ts'
  */
 export async function upstreamConfigOf(
   { files }: Pick<Manifest, 'files'>,
-  store: DiskBlobStore
+  store: Pick<DiskBlobStore, 'stat' | 'open'>
 ): Promise<string | undefined> {
   const config = files.find(({ kind }) => kind === 'config')
   if (config === undefined) return undefined

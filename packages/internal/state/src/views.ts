@@ -77,7 +77,7 @@ export class Views {
     this.#folder = join(deps.store.root, 'views')
     this.#records = new ViewRecords(deps.store.root, deps.files)
     this.#maker = new ViewMaker(deps)
-    this.lent = new LentViews(deps.store, this.#maker)
+    this.lent = new LentViews(deps.store, this.#maker, join(deps.store.root, 'cache/views'))
     this.standing = new StandingFolders(deps.store, this.#maker)
   }
 

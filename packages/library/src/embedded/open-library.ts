@@ -6,6 +6,7 @@ import {
   type LocatedModel,
   type ModelEntry,
   type ModelSource,
+  type ReadableModels,
   type VerifyFindings,
   type WorkOptions
 } from '@svc/internal-models'
@@ -51,7 +52,7 @@ export interface LibraryOptions {
 const NOT_MADE =
   'the source says what, not how: make it with localFiles, hubSource, ociImage, ociLayout or catalogModel'
 
-const SILENT: Log = {
+export const SILENT: Log = {
   debug: () => undefined,
   info: () => undefined,
   warn: () => undefined,
@@ -97,7 +98,7 @@ interface Threads {
   readonly documentReader: DocumentReader
 }
 
-class OpenedLibrary implements OwnedModels {
+export class OpenedLibrary implements OwnedModels {
   readonly #parts: Library
   readonly #threads: Threads
   readonly #running = new Operations()
@@ -118,7 +119,7 @@ class OpenedLibrary implements OwnedModels {
   }
 
   /** Undefined for models that this process does not own. */
-  static partsOf(models: OwnedModels): OpenedParts | undefined {
+  static partsOf(models: ReadableModels): OpenedParts | undefined {
     if (!(#parts in models)) return undefined
     const fillFrom: OpenedParts['fillFrom'] = (swarm) => {
       models.#swarm = swarm

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { readableBlobs } from '@svc/cas'
 import { systemClock } from '@svc/internal-clock'
@@ -10,8 +11,10 @@ import {
 } from '@svc/internal-models'
 import {
   Artifacts,
+  ChangesElsewhere,
   companionBlobs,
   Documents,
+  LibraryError,
   lookAtStore,
   Members,
   NewerCommits,
@@ -34,8 +37,21 @@ export async function readLibrary({ root }: { readonly root: string }): Promise<
   return new OpenedReader(root)
 }
 
-class OpenedReader implements ReadableModels {
+/** What a reader is made of. */
+export interface ReadParts {
+  readonly root: string
+  readonly blobs: ReturnType<typeof readableBlobs>
+  readonly repos: Repos
+  readonly artifacts: Artifacts
+  /** The changes of the store's owner. */
+  readonly elsewhere: ChangesElsewhere
+  /** @throws LibraryError `E_NO_STORE` while the store is not there */
+  readonly requireRoot: () => void
+}
+
+export class OpenedReader implements ReadableModels {
   readonly #store: ReturnType<typeof readableBlobs>
+  readonly #elsewhere: ChangesElsewhere
   readonly #repos: Repos
   readonly #artifacts: Artifacts
   readonly #documents: Documents
@@ -45,11 +61,28 @@ class OpenedReader implements ReadableModels {
   constructor(root: string) {
     const files = ReplacedFiles.forReading(join(root, 'state'))
     this.#store = readableBlobs(root)
-    this.#repos = new Repos(root, files)
-    this.#artifacts = new Artifacts(root, files)
+    this.#elsewhere = new ChangesElsewhere(root, systemClock)
+    this.#repos = new Repos(root, files, this.#elsewhere)
+    this.#artifacts = new Artifacts(root, files, systemClock, this.#elsewhere)
     this.#documents = new Documents(this.#store)
     this.#resolver = new Resolver(this.#repos, this.#documents)
     this.#leases = new LeaseFile(root)
+  }
+
+  /** Undefined for other models. */
+  static partsOf(models: ReadableModels): ReadParts | undefined {
+    if (!(#store in models)) return undefined
+    const { root } = models.#store
+    return {
+      root,
+      blobs: models.#store,
+      repos: models.#repos,
+      artifacts: models.#artifacts,
+      elsewhere: models.#elsewhere,
+      requireRoot: () => {
+        if (!existsSync(join(root, 'id'))) throw new LibraryError('E_NO_STORE', `there is no store at ${root}`)
+      }
+    }
   }
 
   resolve(ref: string): Promise<ResolvedModel> {
