@@ -26,6 +26,7 @@ export { reflink, type TransferCost, transferCost } from './reflink.ts'
 export { removeView } from './remove-view.ts'
 export { type RuntimePath, runtimePath } from './runtime-path.ts'
 export { COMFYUI_USES } from './standing/comfyui.ts'
+export { isStandingInOrder } from './standing/in-order.ts'
 export {
   STANDING_LAYOUTS,
   type StandingFile,
@@ -33,7 +34,6 @@ export {
   type StandingModel
 } from './standing/model.ts'
 export {
-  isStandingInOrder,
   removeStanding,
   type StandingOptions,
   type StandingRequest,

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import { lstatSync, readFileSync, readlinkSync } from 'node:fs'
 import { errnoOf } from '@svc/internal-errors'
 import type { ShownFile } from './model.ts'
@@ -9,7 +9,7 @@ import type { ShownFile } from './model.ts'
 //   C<size> <time> <source>  a copy of a file of the store, by its length and its time of modification in milliseconds
 //   R<size> <time> <source>  the same, where the file system shares the blocks: it takes no space
 
-const sha256 = (bytes: string | Uint8Array): string => createHash('sha256').update(bytes).digest('hex')
+const sha256 = (bytes: string | Uint8Array): string => hash('sha256', bytes)
 
 export const linkMark = (text: string): string => `L${text}`
 export const textMark = (text: string): string => `T${sha256(text)}`

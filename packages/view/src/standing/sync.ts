@@ -76,26 +76,6 @@ export async function syncStanding(request: StandingRequest, options: StandingOp
   }
 }
 
-/**
- * Whether a folder still is as {@link syncStanding} left it for this key: every entry is there, and unpacked files behind
- * links are. False for a folder that cannot be read.
- */
-export function isStandingInOrder(path: string, key: string): boolean {
-  try {
-    const own = readOwnEntries(path)
-    if (own?.key !== key) return false
-    return Object.entries(own.entries).every(([at, [mark = '', other]]) => {
-      if (other !== undefined || lies(join(path, at), mark) !== true) return false
-      return !mark.startsWith('L') || !mark.includes(UNPACKED) || exists(mark.slice(1))
-    })
-  } catch {
-    return false
-  }
-}
-
-/** Part of the paths of files that the store unpacked, and may have thrown away. */
-const UNPACKED = `${sep}cache${sep}`
-
 /** Removes what is ours from a tool's folder, and the folder if nothing else is in it. @throws ViewError as {@link syncStanding} */
 export async function removeStanding(path: string, root: string): Promise<StandingResult> {
   const { layout } = readOwnEntries(path) ?? {}
@@ -150,24 +130,27 @@ class Sync {
 
   async #change(): Promise<StandingResult> {
     const { path, layout, key } = this.#request
-    const toMake = [...this.#wanted.values()].filter((each) => !this.#isThere(each))
+    const there = this.#there(this.#wanted.values())
+    const toMake = [...this.#wanted.values()].filter(({ at }) => there[at] === undefined)
     const stale = Object.keys(this.#own.entries).filter((at) => !this.#wanted.has(at))
     const makeable = toMake.filter((each) => this.#isOursOrAbsent(each.at))
     const folders = this.#foldersWith(makeable)
     const groups = new Set([...this.#wanted.values()].flatMap(({ group }) => group ?? []))
+    const touched = withGroups(makeable, [...this.#wanted.values()])
     if (makeable.length > 0 || stale.length > 0) {
       // known as ours before they are there
       const entries = { ...this.#own.entries }
-      for (const { at, entry } of withGroups(makeable, [...this.#wanted.values()]))
-        entries[at] = [...new Set([...(entries[at] ?? []), this.#markOf(entry)])]
+      for (const { at, entry } of touched) entries[at] = [...new Set([...(entries[at] ?? []), this.#markOf(entry)])]
       this.#marks = entries
       const all = [...new Set([...(this.#own.groups ?? []), ...groups])]
       writeOwnEntries(path, { layout, entries, groups: all, folders })
       await this.#make(makeable)
       this.#removeAll(stale)
     }
-    const entries = this.#present()
-    const kept = folders.toReversed().filter((folder) => !this.#prune(folder))
+    const entries = { ...there, ...this.#there(touched) }
+    const needed = new Set([...this.#wanted.keys()].flatMap(foldersAbove))
+    const isKept = (folder: string): boolean => needed.has(folder) || !removeIfEmpty(join(path, folder))
+    const kept = folders.toReversed().filter(isKept)
     const own: OwnEntries = { layout, key, entries, groups: [...groups], folders: kept.toReversed() }
     if (JSON.stringify(own) !== JSON.stringify(this.#own)) writeOwnEntries(path, own)
     return {
@@ -180,10 +163,10 @@ class Sync {
   }
 
   /** What is as it should be, with its mark. */
-  #present(): Readonly<Record<string, readonly string[]>> {
+  #there(wanted: Iterable<WantedEntry>): Readonly<Record<string, readonly string[]>> {
     const { path } = this.#request
     const entries: Record<string, readonly string[]> = {}
-    for (const { at, entry } of this.#wanted.values()) {
+    for (const { at, entry } of wanted) {
       const mark = this.#marksFor(at, entry).find((each) => lies(join(path, at), each) === true)
       if (mark === undefined) continue
       const isSharing = 'file' in entry && this.#sharing.has(entry.file.path)
@@ -214,9 +197,8 @@ class Sync {
   /** The folders that we made, or are about to make, the outer ones first. */
   #foldersWith(makeable: readonly WantedEntry[]): readonly string[] {
     const folders = new Set(this.#own.folders)
-    for (const { at } of makeable)
-      for (let folder = dirname(at); folder !== '.'; folder = dirname(folder))
-        if (!exists(join(this.#request.path, folder))) folders.add(folder)
+    for (const folder of new Set(makeable.flatMap(({ at }) => foldersAbove(at))))
+      if (!exists(join(this.#request.path, folder))) folders.add(folder)
     return [...folders].toSorted()
   }
 
@@ -346,12 +328,6 @@ class Sync {
     if (isNoted && this.#taken.length < MAX_NAMED) this.#taken.push(path)
     return false
   }
-
-  /** @returns whether the folder, which we made, is gone */
-  #prune(folder: string): boolean {
-    const isWanted = [...this.#wanted.keys()].some((at) => at.startsWith(`${folder}/`))
-    return !isWanted && removeIfEmpty(join(this.#request.path, folder))
-  }
 }
 
 /** Entries to make, and the others of their groups, which are made with them. */
@@ -359,6 +335,13 @@ function withGroups(toMake: readonly WantedEntry[], wanted: readonly WantedEntry
   const groups = new Set(toMake.flatMap(({ group }) => group ?? []))
   const beside = wanted.filter(({ group }) => group !== undefined && groups.has(group))
   return [...new Set([...toMake, ...beside])]
+}
+
+/** The folders of a path below the view, the inner ones first. */
+function foldersAbove(at: string): readonly string[] {
+  const folders: string[] = []
+  for (let folder = dirname(at); folder !== '.'; folder = dirname(folder)) folders.push(folder)
+  return folders
 }
 
 const exists = (path: string): boolean => lstatSync(path, { throwIfNoEntry: false }) !== undefined

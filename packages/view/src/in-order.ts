@@ -1,0 +1,1 @@
+export { isStandingInOrder } from './standing/in-order.ts'
