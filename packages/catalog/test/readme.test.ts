@@ -1,8 +1,6 @@
-import { execFile } from 'node:child_process'
-import { readFileSync } from 'node:fs'
-import { promisify } from 'node:util'
 import { startFakeCatalog } from '@svc/testkit/fake-catalog'
 import { startFakeHub } from '@svc/testkit/fake-hub'
+import { readmeExample } from '@svc/testkit/readme'
 import { expect, onTestFinished, test } from 'vitest'
 
 test('the example in README.md imports what the hub lists', { timeout: 120_000 }, async () => {
@@ -17,15 +15,6 @@ test('the example in README.md imports what the hub lists', { timeout: 120_000 }
   const webseed = encodeURIComponent(`${hub.endpoint}/${id}/resolve/${commit}`)
   const magnet = `magnet:?xt=urn:btih:${'ab'.repeat(20)}&dn=model-q8_0.gguf&ws=${webseed}`
   catalog.list([{ repo: id, seeds: 0, magnet }])
-  const readme = readFileSync(new URL('../README.md', import.meta.url), 'utf8')
-  const code = /```ts\n([\s\S]*?)```/.exec(readme)?.[1] ?? ''
-  const { stdout } = await promisify(execFile)(
-    process.execPath,
-    ['--conditions=svc-source', '--input-type=module-typescript', '-e', code],
-    {
-      cwd: new URL('..', import.meta.url),
-      env: { ...process.env, HF_ENDPOINT: hub.endpoint, CATALOG: catalog.endpoint }
-    }
-  )
-  expect(stdout).toMatch(/^24\b/)
+  const { run } = readmeExample(import.meta.url)
+  expect(await run({ HF_ENDPOINT: hub.endpoint, CATALOG: catalog.endpoint })).toMatch(/^24\b/)
 })

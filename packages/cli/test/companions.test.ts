@@ -3,8 +3,8 @@ import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'n
 import { dirname, join } from 'node:path'
 import { startFakeHub } from '@svc/testkit/fake-hub'
 import { makeGguf, makeSafetensors } from '@svc/testkit/models'
+import { recordText } from '@svc/testkit/records'
 import { afterAll, beforeAll, expect, it, vi } from 'vitest'
-import { recordText } from '../../daemon/test/support/records.ts'
 import { laterUndo, type TestDaemon, testDaemon } from './support.ts'
 
 vi.setConfig({ testTimeout: 60_000 })

@@ -1,5 +1,6 @@
 import { ROUTES } from '@svc/client/protocol'
 import { describeFuzz } from '@svc/testkit/fuzz'
+import { recordText } from '@svc/testkit/records'
 import { digestLines } from '../../catalog/src/digest-list.ts'
 import { tryParseCatalogLine } from '../../catalog/src/listing.ts'
 import { ARTIFACT_RECORD } from '../../internal/state/src/artifact-record.ts'
@@ -10,7 +11,6 @@ import { parseJsonBody } from '../src/api/json.ts'
 import { readQuery } from '../src/api/query.ts'
 import { parseConfigText } from '../src/config/file.ts'
 import { ConfigError, DaemonError } from '../src/errors.ts'
-import { recordText } from './support/records.ts'
 
 const decoder = new TextDecoder('utf-8', { ignoreBOM: true })
 const DIGEST = `sha256:${'d'.repeat(64)}`

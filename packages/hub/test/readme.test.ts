@@ -1,5 +1,5 @@
-import { readFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
+import { readmeExample } from '@svc/testkit/readme'
 import { expect, test } from 'vitest'
 import * as api from '../src/index.ts'
 import { closeAfterTests, fakeHub } from './fixtures.ts'
@@ -7,18 +7,11 @@ import { closeAfterTests, fakeHub } from './fixtures.ts'
 closeAfterTests()
 
 test('the example of the README runs', async () => {
-  const readme = await readFile(new URL('../README.md', import.meta.url), 'utf8')
-  const code = /```ts\n([\s\S]*?)```/.exec(readme)?.[1] as string
-  const body = code.replace(/^import \{(.*)\} from '@svc\/hub'$/m, 'const {$1} = api')
   const fake = await fakeHub({
     repos: [{ id: 'some-org/some-model', files: [{ path: 'config.json', content: Buffer.from('{"a":1}') }] }]
   })
-  const printed: unknown[][] = []
-  const run = new Function('api', 'endpoint', 'console', `return (async () => {${body}})()`) as (
-    ...given: unknown[]
-  ) => Promise<void>
-  await run(api, fake.endpoint, { log: (...line: unknown[]) => printed.push(line) })
-  expect(printed).toEqual([[expect.stringMatching(/^[0-9a-f]{40}$/), true]])
+  const { runWith } = readmeExample(import.meta.url)
+  expect(await runWith({ api, endpoint: fake.endpoint })).toEqual([[expect.stringMatching(/^[0-9a-f]{40}$/), true]])
 })
 
 test('the defaults are those that the README promises', async () => {

@@ -1,14 +1,7 @@
-import { execFileSync } from 'node:child_process'
-import { readFileSync } from 'node:fs'
+import { readmeExample } from '@svc/testkit/readme'
 import { expect, test } from 'vitest'
 
-test('the example in README.md prints the path of what it imported', { timeout: 120_000 }, () => {
-  const readme = readFileSync(new URL('../README.md', import.meta.url), 'utf8')
-  const code = /```ts\n([\s\S]*?)```/.exec(readme)?.[1] ?? ''
-  const output = execFileSync(
-    process.execPath,
-    ['--conditions=svc-source', '--input-type=module-typescript', '-e', code],
-    { cwd: new URL('..', import.meta.url), encoding: 'utf8' }
-  )
+test('the example in README.md prints the path of what it imported', { timeout: 120_000 }, async () => {
+  const output = await readmeExample(import.meta.url).run()
   expect(output).toMatch(/^\/tmp\/svc-example-.*\/blobs\/.*\n$/)
 })

@@ -1,19 +1,8 @@
-import { execFileSync } from 'node:child_process'
-import { readFileSync } from 'node:fs'
+import { readmeExample } from '@svc/testkit/readme'
 import { expect, test } from 'vitest'
 
-test('the example in README.md prints what its comments say', () => {
-  const readme = readFileSync(new URL('../README.md', import.meta.url), 'utf8')
-  const code = /```ts\n([\s\S]*?)```/.exec(readme)?.[1] ?? ''
-  const expected = [...code.matchAll(/console\.log\(.*\) \/\/ (.*)$/gm)].map((match) => match[1])
-  expect(expected).toHaveLength(2)
-  const output = execFileSync(
-    process.execPath,
-    ['--conditions=svc-source', '--input-type=module-typescript', '-e', code],
-    {
-      cwd: new URL('..', import.meta.url),
-      encoding: 'utf8'
-    }
-  )
-  expect(output.trimEnd().split('\n')).toEqual(expected)
+test('the example in README.md prints what its comments say', async () => {
+  const { promised, run } = readmeExample(import.meta.url)
+  expect(promised).toHaveLength(2)
+  expect((await run()).trimEnd().split('\n')).toEqual(promised)
 })

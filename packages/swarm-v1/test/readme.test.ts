@@ -1,17 +1,10 @@
-import { execFile } from 'node:child_process'
-import { readFile } from 'node:fs/promises'
-import { promisify } from 'node:util'
+import { readmeExample } from '@svc/testkit/readme'
 import { expect, test } from 'vitest'
 
-test('the example of the README prints what its comments say, and its process ends by itself', async () => {
-  const readme = await readFile(new URL('../README.md', import.meta.url), 'utf8')
-  const code = /```ts\n([\s\S]*?)```/.exec(readme)?.[1] ?? ''
-  const expected = [...code.matchAll(/console\.log\(.*\) \/\/ (.*)$/gm)].map((match) => match[1])
-  expect(expected).toHaveLength(2)
-  const { stdout } = await promisify(execFile)(
-    process.execPath,
-    ['--conditions=svc-source', '--input-type=module-typescript', '-e', code],
-    { cwd: new URL('..', import.meta.url), timeout: 60_000 }
-  )
-  expect(stdout.trimEnd().split('\n')).toEqual(expected)
+test('the example in README.md prints what its comments say, and its process ends by itself', {
+  timeout: 120_000
+}, async () => {
+  const { promised, run } = readmeExample(import.meta.url)
+  expect(promised).toHaveLength(2)
+  expect((await run()).trimEnd().split('\n')).toEqual(promised)
 })

@@ -1,14 +1,12 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { readmeExample } from '@svc/testkit/readme'
 import { expect, test } from 'vitest'
 import * as api from '../src/index.ts'
 import { makeArtifact, temporaryFolder } from './support/artifact.ts'
 import { put } from './support/cache.ts'
 
 test('the example of the README runs', async () => {
-  const readme = await readFile(new URL('../README.md', import.meta.url), 'utf8')
-  const code = /```ts\n([\s\S]*?)```/.exec(readme)?.[1] as string
-  const body = code.replace(/^import \{(.*)\} from '@svc\/view'$/m, 'const {$1} = api')
   const home = temporaryFolder()
   const root = join(home, 'store')
   const source = await makeArtifact(root, [
@@ -18,11 +16,7 @@ test('the example of the README runs', async () => {
   ])
   put(home, '.lmstudio/models/Acme/Tiny/tiny-q8_0.gguf', 'd')
   const given = { api, source, path: join(root, 'view'), root, home, env: {} }
-  const printed: unknown[][] = []
-  const run = new Function(...Object.keys(given), 'console', `return (async () => {${body}})()`) as (
-    ...values: unknown[]
-  ) => Promise<void>
-  await run(...Object.values(given), { log: (...line: unknown[]) => printed.push(line) })
+  const printed = await readmeExample(import.meta.url).runWith(given)
   expect(printed).toEqual([
     [true, join(root, 'view/tiny-00001-of-00002.gguf')],
     [join(root, 'view/mmproj-tiny.gguf')],

@@ -3,6 +3,7 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import type { Backup } from '@svc/publish'
 import type { Sha256Digest } from '@svc/ref'
+import { recordText } from '@svc/testkit/records'
 import {
   type ClaimedFile,
   type HostileCompanions,
@@ -10,7 +11,6 @@ import {
   hostileCompanions,
   hostilePin
 } from '../../../daemon/test/support/hostile-pins.ts'
-import { recordText } from '../../../daemon/test/support/records.ts'
 import { COMPANION, pick, type Random, type TaggedFile, type Victim } from './tagged.ts'
 import type { World } from './world.ts'
 

@@ -1,11 +1,11 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { digestHex, type Sha256Digest } from '@svc/ref'
+import { recordText } from '@svc/testkit/records'
 import { expect, it } from 'vitest'
 import { oneChunk } from '../../../internal/state/src/small-blob.ts'
 import { type TestDaemon, temporaryFolder, testDaemon } from '../support/daemon.ts'
 import { gguf, writeFiles } from '../support/models.ts'
-import { recordText } from '../support/records.ts'
 import { blobFile } from './members.ts'
 
 /** The models `me/hurt`, which has a view, `me/fine` and `me/gone`, with the files of the first. */

@@ -8,6 +8,7 @@ import { systemClock } from '@svc/internal-clock'
 import { QuickReads } from '@svc/internal-files'
 import { type Sealed, sealIndex, sealManifest, sealModelConfig } from '@svc/manifest'
 import { digestFromBytes, digestHex, type Sha256Digest } from '@svc/ref'
+import { recordText } from '@svc/testkit/records'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { Artifacts } from '../../../internal/state/src/artifacts.ts'
 import { Documents } from '../../../internal/state/src/documents.ts'
@@ -20,7 +21,6 @@ import { Repos } from '../../../internal/state/src/repos.ts'
 import { oneChunk } from '../../../internal/state/src/small-blob.ts'
 import { Usage } from '../../../internal/state/src/usage.ts'
 import { inventoryText } from '../../src/api/inventory.ts'
-import { recordText } from '../support/records.ts'
 
 const REPOSITORIES = 80
 const EMPTY = { trackers: [], webseeds: [], peers: [] }

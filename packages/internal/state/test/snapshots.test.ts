@@ -6,14 +6,16 @@ import { openDiskStore } from '@svc/cas'
 import { systemClock } from '@svc/internal-clock'
 import { parseDigest } from '@svc/ref'
 import { expect, onTestFinished, test } from 'vitest'
-import { Artifacts } from '../../../internal/state/src/artifacts.ts'
-import { Documents } from '../../../internal/state/src/documents.ts'
-import { Needed } from '../../../internal/state/src/needed.ts'
-import { ReplacedFiles, STATE_FOLDERS } from '../../../internal/state/src/replace.ts'
-import { Repos } from '../../../internal/state/src/repos.ts'
-import { Snapshots } from '../../../internal/state/src/snapshots.ts'
-import type { HeldArtifact } from '../../../internal/state/src/views.ts'
-import { createLog } from '../../src/log.ts'
+import { Artifacts } from '../src/artifacts.ts'
+import { Documents } from '../src/documents.ts'
+import { Needed } from '../src/needed.ts'
+import { ReplacedFiles, STATE_FOLDERS } from '../src/replace.ts'
+import { Repos } from '../src/repos.ts'
+import { Snapshots } from '../src/snapshots.ts'
+import type { HeldArtifact } from '../src/views.ts'
+
+const untold = (): void => {}
+const SILENT = { debug: untold, info: untold, warn: untold, error: untold }
 
 async function setUp() {
   const root = mkdtempSync(join(tmpdir(), 'svc-snapshots-'))
@@ -31,7 +33,7 @@ async function setUp() {
     store,
     files,
     needed,
-    log: createLog('silent'),
+    log: SILENT,
     version: '0'
   })
   return { root, files, repos, views, snapshots }

@@ -4,9 +4,9 @@ import { loadFilePort } from '@svc/internal-files'
 import { digestFromHex } from '@svc/ref'
 import { Faults } from '@svc/testkit/file-faults'
 import { describe, expect, it } from 'vitest'
-import { ReplacedFiles } from '../../../internal/state/src/replace.ts'
-import { type RepoState, Repos } from '../../../internal/state/src/repos.ts'
-import { temporaryFolder } from '../support/daemon.ts'
+import { ReplacedFiles } from '../src/replace.ts'
+import { type RepoState, Repos } from '../src/repos.ts'
+import { temporaryFolder } from './temporary-folder.ts'
 
 const codeOf = (work: Promise<unknown>): Promise<string> =>
   work.then(
