@@ -37,6 +37,7 @@ import type { Snapshot } from './protocol/snapshot.ts'
 import { defaultSocketPath, isDefaultSocket, type SocketEnv } from './protocol/socket-path.ts'
 import type {
   DownloadLimitResult,
+  PeerList,
   SeedLocalResult,
   SeedResult,
   ShareResult,
@@ -155,6 +156,8 @@ export interface Client {
   decideSeed(body: SeedBody, options?: CallOptions): Promise<SeedResult>
   /** Decides whether imports from disk are shared from now on; saved in the daemon's configuration. */
   decideSeedLocal(body: SeedLocalBody, options?: CallOptions): Promise<SeedLocalResult>
+  /** The connections with peers, the busiest first. */
+  peers(options?: CallOptions): Promise<PeerList>
   /** Limits the upload rate, at once; saved in the daemon's configuration. */
   limitUpload(body: UploadLimitBody, options?: CallOptions): Promise<UploadLimitResult>
   /** Limits the rate of all downloads together, at once; saved in the daemon's configuration. */
@@ -302,6 +305,7 @@ export function createClient(options: ClientOptions = {}): Client {
     status: (call) => get('status', call),
     decideSeed: (body, call) => post('seed', body, call),
     decideSeedLocal: (body, call) => post('seedLocal', body, call),
+    peers: (call) => get('peers', call),
     limitUpload: (body, call) => post('uploadLimit', body, call),
     limitDownload: (body, call) => post('downloadLimit', body, call),
     share: (ref, call) => get('share', call, query('ref', canonical(ref))),

@@ -74,7 +74,9 @@ export type { HubAccountResult, HubEntry, SearchQuery, SearchResult } from './pr
 export type { Snapshot } from './protocol/snapshot.ts'
 export { defaultSocketPath, type SocketEnv } from './protocol/socket-path.ts'
 export type {
+  ConnectedPeer,
   DownloadLimitResult,
+  PeerList,
   SeedLocalResult,
   SeedResult,
   ShareResult,

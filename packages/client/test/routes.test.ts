@@ -51,6 +51,7 @@ const CALLS: Readonly<
   status: (client) => client.status(),
   decideSeed: (client) => client.decideSeed({ seed: true }),
   decideSeedLocal: (client) => client.decideSeedLocal({ seedLocal: true }),
+  peers: (client) => client.peers(),
   limitUpload: (client) => client.limitUpload({ bytesPerSecond: 1 }),
   limitDownload: (client) => client.limitDownload({ bytesPerSecond: 0 }),
   share: (client) => client.share(REF),

@@ -36,6 +36,50 @@ export interface TorrentsStatus {
   readonly upBytesPerSecond: number
 }
 
+/** A connection with a peer. */
+export interface ConnectedPeer {
+  /** Of the torrent. */
+  readonly infohash: string
+  readonly manifestDigest: string
+  /** `host:port` */
+  readonly address: string
+  /** As it calls itself. */
+  readonly client?: string
+  /** Named by the owner or a link, found by a tracker, the DHT, the local network or another peer, or connected to us. */
+  readonly source: 'named' | 'found' | 'incoming'
+  /** The share of the artifact that it has, 0 to 1; absent while it has not said so. */
+  readonly have?: number
+  readonly downBytesPerSecond: number
+  readonly upBytesPerSecond: number
+}
+
+/** Most that are listed. */
+const MAX_PEERS = 500
+
+const SOURCES = { user: 'named', discovery: 'found', incoming: 'incoming' } as const
+
+/** The connections of all torrents, the busiest first, and how many more there are. */
+export function connectedPeers({ joined }: Pick<ArtifactSwarm, 'joined'>): {
+  readonly peers: ConnectedPeer[]
+  readonly more: number
+} {
+  const all = [...joined].flatMap(([manifestDigest, { torrent, handle }]) =>
+    handle.peers().map(({ address, client, source, have, downloadRate, uploadRate }) => ({
+      infohash: torrent.infohashText,
+      manifestDigest,
+      address,
+      ...(client !== undefined && { client }),
+      source: SOURCES[source],
+      ...(have !== undefined && { have }),
+      downBytesPerSecond: Math.round(downloadRate),
+      upBytesPerSecond: Math.round(uploadRate)
+    }))
+  )
+  const rateOf = (peer: ConnectedPeer): number => peer.downBytesPerSecond + peer.upBytesPerSecond
+  const peers = all.sort((a, b) => rateOf(b) - rateOf(a)).slice(0, MAX_PEERS)
+  return { peers, more: all.length - peers.length }
+}
+
 /** Asks every torrent. */
 export function torrentsStatus({ joined }: Pick<ArtifactSwarm, 'joined'>): TorrentsStatus {
   const torrents = [...joined].map(([digest, artifact]) => torrentStatus(digest, artifact))

@@ -10,7 +10,7 @@ import type { PinnedResult } from './pinned-import.ts'
 import { type PinnedFields, type PinnedRequest, parsePinned } from './pinned-request.ts'
 import type { Reading, Readings } from './readings.ts'
 import { type Shared, type ShareRequest, share } from './share.ts'
-import { type HeldBack, type TorrentsStatus, torrentsStatus, type Verifying } from './status.ts'
+import { connectedPeers, type HeldBack, type TorrentsStatus, torrentsStatus, type Verifying } from './status.ts'
 import {
   composeSwarm,
   type SwarmClientDeps,
@@ -199,6 +199,11 @@ export class SwarmClient {
       ...(dhtPort !== undefined && { dhtPort }),
       ...(keys && { signedWebseeds: await keys.states() })
     }
+  }
+
+  /** The connections, the busiest first. */
+  peers(): ReturnType<typeof connectedPeers> {
+    return connectedPeers(this.#parts.swarm)
   }
 
   /** Bytes of models sent and fetched since the start. */

@@ -357,6 +357,9 @@ export const TEXTS = {
     seedLocal: 'Share models imported from disk, too',
     upload: 'Upload limit in MiB/s (0: no limit)',
     limited: (rate?: string) => (rate === undefined ? 'Uploads are not limited' : `Uploads are limited to ${rate}`),
+    peerColumns: { address: 'Address', client: 'Program', source: 'Known by', have: 'Has' },
+    peerSources: { named: 'its address', found: 'a search', incoming: 'its own call' },
+    morePeers: (count: number) => `${count} more are connected`,
     download: 'Download limit in MiB/s (0: no limit)',
     downLimited: (rate?: string) =>
       rate === undefined ? 'Downloads are not limited' : `Downloads are limited to ${rate}`,

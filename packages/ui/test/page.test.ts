@@ -259,3 +259,32 @@ test("swarm switches act at once, and health lists the doctor's findings, worst 
   await page.click(TEXTS.machine.seed)
   expect(page.asked.at(-1)).toMatchObject({ method: 'PUT', path: 'v1/seed', body: { seed: false } })
 })
+
+test('peers are listed one by one while their list is open', async () => {
+  const peer = {
+    infohash: 'btmh:12',
+    manifestDigest: digest(1),
+    address: '10.0.0.7:6881',
+    client: 'Some/1.0',
+    source: 'found',
+    have: 0.427,
+    downBytesPerSecond: 1_048_576,
+    upBytesPerSecond: 0
+  }
+  const page = await openPage('#machine', {
+    ...models,
+    'GET bridge/doctor': { findings: [] },
+    'GET v1/peers': { peers: [peer], more: 3 }
+  })
+  await page.send('status', status({ peers: 4 }))
+  const asked = (): number => page.asked.filter(({ path }) => path === 'v1/peers').length
+  expect(asked()).toBe(0)
+  const list = [...page.root.querySelectorAll('details')].find((each) => textOf(each).startsWith('Peers'))!
+  list.open = true
+  list.dispatchEvent(new Event('toggle'))
+  await page.settle()
+  await page.settle()
+  expect(asked()).toBe(1)
+  expect(textOf(list)).toMatch(/10\.0\.0\.7:6881.*Some\/1\.0.*a search.*42%.*1\.0 MiB\/s/)
+  expect(textOf(list)).toContain('3 more are connected')
+})

@@ -42,6 +42,7 @@ const PASSED: Readonly<Partial<Record<RouteId, PageRoute>>> = {
   gc: posting('gc'),
   seed: posting('decideSeed'),
   seedLocal: posting('decideSeedLocal'),
+  peers: ({ session, signal }) => session.client.peers({ signal }),
   uploadLimit: posting('limitUpload'),
   downloadLimit: posting('limitDownload'),
   importLocal: posting('importLocal'),

@@ -43,6 +43,7 @@ export const PATHS = {
   setPinned: { method: 'PUT', path: '/v1/pin' },
   seed: { method: 'PUT', path: '/v1/seed' },
   seedLocal: { method: 'PUT', path: '/v1/seed-local' },
+  peers: { method: 'GET', path: '/v1/peers' },
   uploadLimit: { method: 'PUT', path: '/v1/upload-limit' },
   downloadLimit: { method: 'PUT', path: '/v1/download-limit' },
   status: { method: 'GET', path: '/v1/status' },

@@ -38,6 +38,7 @@ import { HubAccountResultSchema, SearchQuerySchema, SearchResultSchema } from '.
 import { SnapshotSchema } from './snapshot.ts'
 import {
   DownloadLimitResultSchema,
+  PeerListSchema,
   SeedLocalResultSchema,
   SeedResultSchema,
   ShareResultSchema,
@@ -421,6 +422,7 @@ const CONTRACTS = {
     response: UploadLimitResultSchema,
     errors: { E_BAD_REQUEST: 400 }
   },
+  peers: { summary: 'The connections with peers, the busiest first', response: PeerListSchema, errors: {} },
   downloadLimit: {
     summary: 'Limit the rate of all downloads together; takes effect at once',
     body: DownloadLimitBodySchema,

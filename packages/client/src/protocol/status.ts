@@ -18,6 +18,31 @@ export const TorrentStatusSchema = named('TorrentStatus', {
 })
 export type TorrentStatus = Type.Static<typeof TorrentStatusSchema>
 
+/** A connection of the BitTorrent v2 client (additive). */
+export const ConnectedPeerSchema = named('ConnectedPeer', {
+  infohash: text('of the torrent'),
+  manifestDigest: DigestSchema,
+  address: text('`host:port`'),
+  client: Type.Optional(text('as it calls itself')),
+  source: Type.Enum(['named', 'found', 'incoming'], {
+    description:
+      'named by the owner or a link; found by a tracker, the DHT, the local network or another peer; or it connected to us'
+  }),
+  have: Type.Optional(
+    Type.Number({ description: 'share of the artifact that it has, 0 to 1; absent until it says so' })
+  ),
+  downBytesPerSecond: bytes(),
+  upBytesPerSecond: bytes()
+})
+export type ConnectedPeer = Type.Static<typeof ConnectedPeerSchema>
+
+/** `GET /v1/peers` (additive). */
+export const PeerListSchema = named('PeerList', {
+  peers: listOf(ConnectedPeerSchema, 'at most 500, the busiest first'),
+  more: count('connections that are not listed')
+})
+export type PeerList = Type.Static<typeof PeerListSchema>
+
 /** An artifact that is complete but not announced, and the reason. */
 export const HeldBackSchema = named('HeldBack', {
   manifestDigest: DigestSchema,

@@ -94,6 +94,7 @@ describe('ensure', () => {
             downBytesPerSecond: 0,
             upBytesPerSecond: 0
           }),
+          peers: () => ({ peers: [], more: 0 }),
           totals: () => ({ downloadedBytes: 0, uploadedBytes: 0 }),
           addresses: () => ({}),
           imported: () => undefined,

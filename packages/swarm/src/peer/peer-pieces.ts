@@ -37,6 +37,12 @@ export class PeerPieces {
     return this.#hasAll || this.#bits?.complete === true
   }
 
+  /** 0 to 1; undefined while the number of pieces is unknown. */
+  get share(): number | undefined {
+    if (this.isSeed) return 1
+    return this.#bits && this.#bits.count / Math.max(1, this.#bits.size)
+  }
+
   has(piece: number): boolean {
     return this.#hasAll || this.#bits?.has(piece) === true
   }

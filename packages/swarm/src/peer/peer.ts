@@ -160,11 +160,12 @@ export class Peer implements WireSink {
     return port === undefined || port === 0 ? undefined : { host: this.address.host, port }
   }
 
-  get status(): PeerStatus {
+  get status(): Omit<PeerStatus, 'source'> {
     return {
       address: formatAddress(this.address),
       client: this.extended?.client,
       incoming: this.incoming,
+      have: this.pieces.share,
       seed: this.pieces.isSeed,
       encrypted: this.transport.encrypted,
       downloadRate: this.down.bytesPerSecond,

@@ -54,6 +54,10 @@ export class PeerBook {
     return true
   }
 
+  sourceOf(address: PeerAddress): AddressSource {
+    return this.#entries.get(formatAddress(address))?.source ?? 'stranger'
+  }
+
   #makeRoom(): boolean {
     let worst: string | undefined
     let failures = -1

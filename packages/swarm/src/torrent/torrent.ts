@@ -167,7 +167,10 @@ export class Torrent extends EventEmitter<TorrentEvents> {
 
   /** The connections. */
   peers(): readonly PeerStatus[] {
-    return [...this.connections.values()].map((peer) => peer.status)
+    return [...this.connections.values()].map((peer) => {
+      const found = this.connections.book.sourceOf(peer.address) === 'user' ? 'user' : 'discovery'
+      return { ...peer.status, source: peer.incoming ? 'incoming' : found }
+    })
   }
 
   /** Dials an address given by the user. @throws SwarmError `E_ADDRESS`. */

@@ -1,4 +1,4 @@
-import type { Status, TorrentStatus } from '@svc/client/protocol'
+import type { PeerList, Status, TorrentStatus } from '@svc/client/protocol'
 import type { ComponentChildren } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import type { DoctorFinding } from '../bridge.ts'
@@ -43,6 +43,7 @@ export function MachineView() {
         ) : (
           <Table label={T.torrents} rows={torrents} columns={TORRENT_COLUMNS} keyOf={({ infohash }) => infohash} />
         )}
+        <Peers status={status} names={names} />
         <HeldBackList status={status} />
       </Card>
     </>
@@ -304,6 +305,53 @@ const TORRENT_COLUMNS: readonly ColumnOf<TorrentStatus>[] = [
     look: 'number wide',
     cell: ({ uploadedBytes, sizeBytes = 0 }) => ratio(uploadedBytes, sizeBytes)
   }
+]
+
+interface PeersProps {
+  readonly status: Status
+  /** References, by the digest of the manifest. */
+  readonly names: ReadonlyMap<string, string>
+}
+
+/** Each peer, asked for while somebody looks. */
+function Peers({ status, names }: PeersProps) {
+  const { bridge } = useStore()
+  const [isOpen, setOpen] = useState(false)
+  const [list, setList] = useState<PeerList>()
+  useEffect(() => {
+    if (isOpen) bridge.peers().then(setList, () => undefined)
+  }, [isOpen, status])
+  if (status.swarm.peers === 0) return null
+  const rows = (list?.peers ?? []).map((peer) => ({ ...peer, model: names.get(peer.manifestDigest) ?? peer.infohash }))
+  return (
+    <details onToggle={({ currentTarget }) => setOpen(currentTarget.open)}>
+      <summary>
+        {T.peers}: {status.swarm.peers}
+      </summary>
+      <Table
+        label={T.peers}
+        rows={rows}
+        columns={PEER_COLUMNS}
+        keyOf={({ infohash, address }) => `${infohash} ${address}`}
+      />
+      {list !== undefined && list.more > 0 && <p class="hint">{T.morePeers(list.more)}</p>}
+    </details>
+  )
+}
+
+const PEER_COLUMNS: readonly ColumnOf<PeerList['peers'][number] & { readonly model: string }>[] = [
+  { id: 'address', title: T.peerColumns.address, cell: ({ address }) => address },
+  { id: 'model', title: T.columns.name, look: 'wide', cell: ({ model }) => model },
+  { id: 'client', title: T.peerColumns.client, look: 'wide', cell: ({ client = '' }) => client },
+  { id: 'source', title: T.peerColumns.source, look: 'wide', cell: ({ source }) => T.peerSources[source] },
+  {
+    id: 'have',
+    title: T.peerColumns.have,
+    look: 'number',
+    cell: ({ have }) => (have === undefined ? '' : `${Math.floor(100 * have)}%`)
+  },
+  { id: 'down', title: T.columns.down, look: 'number', cell: (row) => formatRate(row.downBytesPerSecond) },
+  { id: 'up', title: T.columns.up, look: 'number', cell: (row) => formatRate(row.upBytesPerSecond) }
 ]
 
 function HeldBackList({ status }: { readonly status: Status }) {

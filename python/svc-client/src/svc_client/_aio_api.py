@@ -256,6 +256,10 @@ class AsyncRoutes:
         """Limit the upload rate; takes effect at once."""
         return await self._call("PUT /v1/upload-limit", UploadLimitResult, locals())
 
+    async def peers(self) -> PeerList:
+        """The connections with peers, the busiest first."""
+        return await self._call("GET /v1/peers", PeerList, locals())
+
     async def download_limit(self, bytes_per_second: int) -> DownloadLimitResult:
         """Limit the rate of all downloads together; takes effect at once."""
         return await self._call("PUT /v1/download-limit", DownloadLimitResult, locals())

@@ -10,22 +10,22 @@ from typing import Any, Literal, TypeAlias, TypeVar
 
 __all__ = [
     "ActiveFile", "AdoptFile", "AdoptHub", "AdoptPlan", "AdoptPlanFile", "AdoptPlanHub", "Bytes",
-    "CatalogEntry", "CatalogSearch", "CatalogStatus", "CompanionFile", "DamagedRecord", "Digest",
-    "DownloadLimitResult", "ErrorBody", "EvictResult", "Finding", "GcResult", "HeldBack",
-    "HubAccountResult", "HubEntry", "ImportBtCompanions", "ImportHfBody", "ImportPlan",
-    "ImportPlanTotals", "ImportResult", "ImportResultReplaced", "Inspection", "Inventory", "Job",
-    "JobKind", "JobList", "JobState", "Making", "MemoryNeed", "MemoryUnknown", "ModelMember",
-    "NamedModel", "NamespaceEntry", "OmittedFile", "OpenCompanions", "OpenCompanionsChoice",
-    "OpenCompanionsMissing", "OpenFile", "OpenResult", "Origin", "OutdatedModel", "OutdatedResult",
-    "PinResult", "PlanArtifact", "PlanFile", "PrivateResult", "RemovedModel", "RemovedModelQuant",
-    "RemovedModelQuantHolder", "RemovedView", "ResolveResult", "Routes", "SearchResult",
-    "SeedLocalResult", "SeedResult", "ShareResult", "ShareResultCompanions", "Snapshot",
-    "StandingLayout", "StandingView", "StandingViewList", "Status", "StatusJobs", "StatusStore",
-    "StatusStoreQuarantined", "StatusStoreUnfinished", "SwarmStatus", "SwarmStatusSignedWebseed",
-    "SwarmStatusVerifying", "TagEntry", "TagList", "Timestamp", "TorrentStatus",
-    "UploadLimitResult", "VerifyReport", "View", "ViewEntry", "ViewFile", "ViewLayout", "ViewList",
-    "ViewMode", "WhyResult", "WhyResultCompanions", "WhyResultCopie", "WhyResultDecision",
-    "WhyResultDoor", "WhyResultSource", "Withheld",
+    "CatalogEntry", "CatalogSearch", "CatalogStatus", "CompanionFile", "ConnectedPeer",
+    "DamagedRecord", "Digest", "DownloadLimitResult", "ErrorBody", "EvictResult", "Finding",
+    "GcResult", "HeldBack", "HubAccountResult", "HubEntry", "ImportBtCompanions", "ImportHfBody",
+    "ImportPlan", "ImportPlanTotals", "ImportResult", "ImportResultReplaced", "Inspection",
+    "Inventory", "Job", "JobKind", "JobList", "JobState", "Making", "MemoryNeed", "MemoryUnknown",
+    "ModelMember", "NamedModel", "NamespaceEntry", "OmittedFile", "OpenCompanions",
+    "OpenCompanionsChoice", "OpenCompanionsMissing", "OpenFile", "OpenResult", "Origin",
+    "OutdatedModel", "OutdatedResult", "PeerList", "PinResult", "PlanArtifact", "PlanFile",
+    "PrivateResult", "RemovedModel", "RemovedModelQuant", "RemovedModelQuantHolder", "RemovedView",
+    "ResolveResult", "Routes", "SearchResult", "SeedLocalResult", "SeedResult", "ShareResult",
+    "ShareResultCompanions", "Snapshot", "StandingLayout", "StandingView", "StandingViewList",
+    "Status", "StatusJobs", "StatusStore", "StatusStoreQuarantined", "StatusStoreUnfinished",
+    "SwarmStatus", "SwarmStatusSignedWebseed", "SwarmStatusVerifying", "TagEntry", "TagList",
+    "Timestamp", "TorrentStatus", "UploadLimitResult", "VerifyReport", "View", "ViewEntry",
+    "ViewFile", "ViewLayout", "ViewList", "ViewMode", "WhyResult", "WhyResultCompanions",
+    "WhyResultCopie", "WhyResultDecision", "WhyResultDoor", "WhyResultSource", "Withheld",
 ]
 
 T = TypeVar("T")
@@ -708,6 +708,33 @@ class UploadLimitResult:
 
 
 @dataclass(frozen=True, kw_only=True)
+class ConnectedPeer:
+    infohash: str
+    """of the torrent"""
+    manifest_digest: Digest
+    address: str
+    """`host:port`"""
+    client: str | None = None
+    """as it calls itself"""
+    source: Literal["named", "found", "incoming"]
+    """named by the owner or a link; found by a tracker, the DHT, the local network or another peer;
+    or it connected to us
+    """
+    have: float | None = None
+    """share of the artifact that it has, 0 to 1; absent until it says so"""
+    down_bytes_per_second: Bytes
+    up_bytes_per_second: Bytes
+
+
+@dataclass(frozen=True, kw_only=True)
+class PeerList:
+    peers: list[ConnectedPeer]
+    """at most 500, the busiest first"""
+    more: int
+    """connections that are not listed"""
+
+
+@dataclass(frozen=True, kw_only=True)
 class DownloadLimitResult:
     bytes_per_second: Bytes
     file: str | None = None
@@ -1358,6 +1385,10 @@ class Routes:
     def upload_limit(self, bytes_per_second: int) -> UploadLimitResult:
         """Limit the upload rate; takes effect at once."""
         return self._call("PUT /v1/upload-limit", UploadLimitResult, locals())
+
+    def peers(self) -> PeerList:
+        """The connections with peers, the busiest first."""
+        return self._call("GET /v1/peers", PeerList, locals())
 
     def download_limit(self, bytes_per_second: int) -> DownloadLimitResult:
         """Limit the rate of all downloads together; takes effect at once."""

@@ -10,7 +10,7 @@ import { swarmIsOff } from '../refusals.ts'
 import { defineRoute } from '../route.ts'
 
 export interface SharingRoutesDeps extends Pick<Library, 'resolver'> {
-  readonly swarm: Pick<SwarmClient, 'share'> | undefined
+  readonly swarm: Pick<SwarmClient, 'share' | 'peers'> | undefined
   /** The owner's decisions on what is shared. */
   readonly sharing: SharingChoices
   readonly local: LocalImports
@@ -29,6 +29,7 @@ export function sharingRoutes({ resolver, swarm, sharing, local }: SharingRoutes
   return {
     share: defineRoute(ROUTES.share, ({ query }) => share(query.ref, false)),
     joinShare: defineRoute(ROUTES.joinShare, ({ body }) => share(body.ref, true)),
+    peers: defineRoute(ROUTES.peers, async () => swarm?.peers() ?? { peers: [], more: 0 }),
     uploadLimit: defineRoute(ROUTES.uploadLimit, ({ body }) =>
       refusingAsRequest(sharing.limitUpload(body.bytesPerSecond))
     ),
