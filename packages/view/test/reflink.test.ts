@@ -1,9 +1,20 @@
 import { spawnSync } from 'node:child_process'
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statfsSync, writeFileSync } from 'node:fs'
+import { createHash } from 'node:crypto'
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statfsSync,
+  writeFileSync
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { parseDigest } from '@svc/ref'
 import { seededBytes } from '@svc/testkit/models'
-import { createView, reflink, transferCost } from '@svc/view'
+import { createView, reflink, removeStanding, syncStanding, transferCost } from '@svc/view'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { makeArtifact, temporaryFolder } from './support/artifact.ts'
 
@@ -53,6 +64,27 @@ describe.skipIf(!isMounted)('a file system that shares blocks (XFS in a file, wh
     expect(before - freeBytes()).toBeLessThan(SIZE_BYTES / 4)
     expect(copiedBytes).toBe(SIZE_BYTES)
     expect(readFileSync(view.files[0]!.path).equals(seededBytes(SIZE_BYTES, 2))).toBe(true)
+  })
+
+  test("copies in a tool's folder take no space, and need no room", async () => {
+    const digest = parseDigest(`sha256:${createHash('sha256').update(readFileSync(source)).digest('hex')}`)
+    const file = { name: 'm.gguf', kind: 'weights.gguf', sizeBytes: SIZE_BYTES, digest, path: source }
+    // more than the file system could hold
+    const models = Array.from({ length: 60 }, (_, i) => ({
+      ns: 'me',
+      name: `m${i}`,
+      quant: 'q8_0',
+      manifest: digest,
+      files: [file]
+    }))
+    const path = join(mount, 'tool')
+    const request = { layout: 'lmstudio', path, root: join(mount, 'store'), key: 'k', models, copy: true } as const
+    const before = freeBytes()
+    expect(await syncStanding({ ...request, requireRoom: true })).toMatchObject({ entries: 60, copiedBytes: 0 })
+    expect(before - freeBytes()).toBeLessThan(SIZE_BYTES / 4)
+    expect(await syncStanding(request)).toMatchObject({ made: 0, copiedBytes: 0 })
+    await removeStanding(path, request.root)
+    expect(existsSync(path)).toBe(false)
   })
 
   test('a copy costs nothing within a file system, and its size across two', async () => {

@@ -45,6 +45,8 @@ function broken(layout: StandingLayout, path: string): string[] {
   if (layout === 'llama')
     for (const name of inFolder(path).filter((each) => each.startsWith('me--')))
       expect(inFolder(join(path, name)), name).toHaveLength(2)
+  if (layout === 'lmstudio')
+    for (const name of inFolder(join(path, 'me'))) expect(inFolder(join(path, 'me', name)), name).toHaveLength(2)
   if (layout === 'ollama')
     for (const name of inFolder(join(path, 'manifests/svc/me'))) {
       const file = join(path, 'manifests/svc/me', name, 'q8_0')
@@ -68,6 +70,7 @@ test.each<readonly [StandingLayout, string]>([
   ['ollama', 'links'],
   ['hf', 'links'],
   ['llama', 'copies'],
+  ['lmstudio', 'copies'],
   ['hf', 'copies']
 ])(
   'a kill leaves the models of layout %s whole, as %s',
