@@ -120,7 +120,13 @@ const commands = [
 /** Why a command line cannot be typed; undefined when it can. */
 function complaint(words: readonly string[], program: ReturnType<typeof buildProgram>): string | undefined {
   let command: Pick<typeof program, 'commands' | 'options'> = program
-  let rest = words
+  // options of every command may come first
+  let rest = words.slice(
+    Math.max(
+      0,
+      words.findIndex((word) => !word.startsWith('--'))
+    )
+  )
   for (;;) {
     const inner = command.commands.find((each) => [each.name(), ...each.aliases()].includes(rest[0] ?? ''))
     if (inner === undefined) break
@@ -130,7 +136,7 @@ function complaint(words: readonly string[], program: ReturnType<typeof buildPro
   const [word = ''] = rest
   if (command.commands.length > 0 && /^[a-z]+$/.test(word) && word !== 'help') return `no command ${word}`
   const options = new Set([...command.options, ...program.options].map(({ long }) => long).concat('--help'))
-  const unknown = rest.find((each) => /^--[a-z]/.test(each) && !options.has(each.replace(/[=,;:.].*$/, '')))
+  const unknown = words.find((each) => /^--[a-z]/.test(each) && !options.has(each.replace(/[=,;:.].*$/, '')))
   return unknown === undefined ? undefined : `no option ${unknown}`
 }
 
