@@ -35,6 +35,7 @@ beforeAll(async () => {
     id: REPO,
     files: [
       { path: 'Qwen3-0.6B-Q8_0.gguf', content: makeGguf({ seed: 3 }) },
+      { path: 'mmproj-F16.gguf', content: makeGguf({ metadata: { 'general.architecture': 'clip' } }) },
       { path: 'config.json', content: Buffer.from('{"model_type": "qwen3"}') },
       { path: 'nested/notes.json', content: Buffer.from('{}') }
     ]

@@ -43,6 +43,12 @@ class Daemon(unittest.TestCase):
         names = [file.name for file in self.client.files(REF)]
         for name in names:
             self.assertTrue(self.client.path(f"{REF}#{name}").is_file())
+        projector = self.client.path(f"{REF}#mmproj")
+        self.assertIn("mmproj", projector.name.lower())
+        # the beginning of a name, as `svc path` takes it
+        self.assertEqual(self.client.path(f"{REF}#mmpr"), projector)
+        with self.assertRaises(errors.NotFound) as caught:
+            self.client.path(f"{REF}#draft")
         with self.assertRaises(errors.NotFound) as caught:
             self.client.path(f"{REF}#absent")
         self.assertEqual(caught.exception.candidates, names)

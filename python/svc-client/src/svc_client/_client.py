@@ -6,7 +6,7 @@ import io
 import os
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -73,6 +73,32 @@ def request_of(route: str, asked: dict[str, Any], has_body: bool | None, timeout
     )
 
 
+_ROLES = {"mmproj": "vision-projector", "draft": "draft"}
+
+
+def _file_called(text: str, files: Sequence[ViewFile], target: str) -> ViewFile:
+    """The file that a fragment names, by the rules of `svc path`: its name, its end, its role, its beginning."""
+    rules: tuple[Callable[[ViewFile], bool], ...] = (
+        lambda file: file.name == text,
+        lambda file: file.name.endswith(f"/{text}"),
+        lambda file: file.role is not None and file.role == _ROLES.get(text),
+        lambda file: file.name.rpartition("/")[2].startswith(text),
+    )
+    for rule in rules:
+        found = [file for file in files if rule(file)]
+        # what lies beside the model comes second
+        found = [file for file in found if file.kind != "companion"] or found
+        if len(found) > 1 and all(file.part is not None for file in found):
+            found = [file for file in found if file.part == 1] or found
+        if len(found) == 1:
+            return found[0]
+        if found:
+            names = [file.name for file in found]
+            raise NotFound("E_NOT_FOUND", f"several files of {target} match {text}", candidates=names)
+    names = [file.name for file in files]
+    raise NotFound("E_NOT_FOUND", f"{target} has no file {text}", candidates=names)
+
+
 class Client(Routes):
     """The daemon of this machine. Threads may share a client; it holds no connection.
 
@@ -110,8 +136,9 @@ class Client(Routes):
 
     def path(self, ref: str) -> Path:
         """The path to give to a runtime: the GGUF, the first shard of a split one, else the folder.
-        `ref` may name a file of the model: `ns/name:quant#tokenizer.json`. As for `svc path`, a lone
-        name, the only quant, capitals and an address of the hub (`hf.co/Org/Name:Q8_0`) will do.
+        `ref` may name a file of the model: `ns/name:quant#tokenizer.json`, `#mmproj` the projector,
+        `#draft` the draft head; the beginning of a name will do. As for `svc path`, so will a lone
+        name, the only quant, capitals and an address of the hub (`hf.co/Org/Name:Q8_0`).
 
         :raises UnknownRef: there is no such model here
         :raises NotFound: the model is not complete (`pull` it), or has no such file
@@ -120,11 +147,7 @@ class Client(Routes):
         view = self._view(target)
         if not name:
             return Path(view.loads or view.folder)
-        for file in view.files:
-            if file.name == name:
-                return Path(file.path)
-        names = [file.name for file in view.files]
-        raise NotFound("E_NOT_FOUND", f"{target} has no file {name}", candidates=names)
+        return Path(_file_called(name, view.files, target).path)
 
     def _view(self, typed: str) -> View:
         try:
