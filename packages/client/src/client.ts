@@ -124,7 +124,8 @@ export interface Client {
   /** Asks the hub whose token it is; stores nothing. */
   hubAccount(body: HubAccountBody, options?: CallOptions): Promise<HubAccountResult>
   verify(body: VerifyBody, options?: CallOptions): Promise<Job>
-  models(options?: CallOptions): Promise<Inventory>
+  /** With `limit` a page of at most so many names; its `next` is the `after` of the following one. */
+  models(options?: CallOptions & { readonly limit?: number; readonly after?: string }): Promise<Inventory>
   /** Removes a model's name, or one quant of it; blobs stay until {@link gc}. */
   removeModel(model: ModelName, options?: CallOptions): Promise<RemovedModel>
   /** Gives a model a second name, or with `move` another one. */
@@ -278,7 +279,12 @@ export function createClient(options: ClientOptions = {}): Client {
     search: (wanted, call) => get('search', call, `?${new URLSearchParams(wanted)}`),
     hubAccount: (body, call) => post('hubAccount', body, call),
     verify: ({ target }, call) => post('verify', { target: canonical(target) }, call),
-    models: (call) => get('models', call),
+    models: (call) => {
+      const page = new URLSearchParams()
+      if (call?.limit !== undefined) page.set('limit', String(call.limit))
+      if (call?.after !== undefined) page.set('after', call.after)
+      return get('models', call, page.size === 0 ? '' : `?${page}`)
+    },
     removeModel: ({ ns, name, quant, allTags = false }, call) => {
       const segments = [ns, name, ...(quant === undefined ? [] : [quant])].map(encodeURIComponent)
       const path = `/v1/models/${segments.join('/')}${allTags ? '?tags=all' : ''}`

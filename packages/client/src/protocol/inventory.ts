@@ -60,6 +60,7 @@ export const InventorySchema = named('Inventory', {
   note: text('a constant'),
   namespaces: Type.Array(NamespaceEntrySchema),
   tags: Type.Array(TagEntrySchema),
+  next: Type.Optional(text('with `limit`: the name to give as `after`; absent where no more follow (additive)')),
   damaged: Type.Optional(listOf(DamagedRecordSchema, 'records that cannot be read; absent without any (additive)'))
 })
 export type Inventory = Type.Static<typeof InventorySchema>

@@ -294,8 +294,12 @@ const CONTRACTS = {
   },
   models: {
     summary: 'The local inventory',
+    query: Type.Object({
+      limit: Type.Optional(text('at most this many names, 1 to 10,000 (additive)')),
+      after: Type.Optional(text('`ns/name`: those that come after it, such as the `next` of a page (additive)'))
+    }),
     response: InventorySchema,
-    errors: { E_INTERNAL: 500 }
+    errors: { E_BAD_REQUEST: 400, E_INTERNAL: 500 }
   },
   removeModel: {
     summary: 'Remove the name of a model, with all its quants',

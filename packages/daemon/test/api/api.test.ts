@@ -193,6 +193,20 @@ describe('models, jobs, status', () => {
     expect(body.tags).toEqual([{ repo: 'tagged/model', tag: 'stable', digest: indexDigest, blobPresent: true }])
   })
 
+  it('gives repositories by pages', async () => {
+    const { api } = await shared()
+    const page = async (query: string) => {
+      const { status, body } = await api.get(`/v1/models?${query}`)
+      return [status, body.namespaces?.map(({ ns }: { ns: string }) => ns), body.next ?? body.error?.code]
+    }
+    expect(await page('limit=1')).toEqual([200, ['me'], 'me/model'])
+    expect(await page('limit=1&after=me%2Fmodel')).toEqual([200, ['tagged'], undefined])
+    expect(await page('after=me%2Fmodel')).toEqual([200, ['tagged'], undefined])
+    expect(await page('limit=2&after=z%2Fz')).toEqual([200, [], undefined])
+    for (const query of ['limit=0', 'limit=10001', 'limit=1e3', 'limit=-1', 'after=me', 'after=..%2Fx'])
+      expect(await page(query)).toEqual([400, undefined, 'E_BAD_REQUEST'])
+  })
+
   it('lists jobs, newest first, and knows no others', async () => {
     const { api } = await shared()
     const { id } = await api.verify('all')

@@ -9,7 +9,7 @@ import { QuickReads } from '@svc/internal-files'
 import { type Sealed, sealIndex, sealManifest, sealModelConfig } from '@svc/manifest'
 import { digestFromBytes, digestHex, type Sha256Digest } from '@svc/ref'
 import { recordText } from '@svc/testkit/records'
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { Artifacts } from '../../../internal/state/src/artifacts.ts'
 import { Documents } from '../../../internal/state/src/documents.ts'
 import { Members } from '../../../internal/state/src/members.ts'
@@ -172,4 +172,25 @@ test('a list shows a change, even if the previous list found the blob missing', 
   expect(membersOf(await list(), 'model-000')).toEqual([expect.objectContaining({ manifest, complete: true })])
   await store.remove(manifest)
   expect(membersOf(await list(), 'model-000')).toEqual([absentMember('bf16', manifest)])
+})
+
+test('pages have all names and tags once, in order, and read no other records', async () => {
+  const index = await seal(sealIndex([{ quant: 'q8_0', manifest: random('m'), distribution: random('r') }]))
+  for (let i = 0; i < 25; i++) writeRepo(`m${i}`, index.digest, i % 5 === 0 ? { v1: index.digest } : {})
+  const whole = await list()
+  const read = vi.spyOn(deps.repos, 'cached')
+  const pages: Inventory[] = []
+  let after: string | undefined
+  do {
+    read.mockClear()
+    const [ns, name] = after?.split('/') ?? []
+    const from = ns === undefined || name === undefined ? undefined : { ns, name }
+    const text = Buffer.concat(await inventoryText(deps, { limit: 10, after: from })).toString('utf8')
+    pages.push(JSON.parse(text))
+    expect(read.mock.calls.length).toBeLessThanOrEqual(11)
+    after = pages.at(-1)!.next
+  } while (after !== undefined)
+  expect(pages.map(({ namespaces }) => namespaces.length)).toEqual([10, 10, 5])
+  expect(pages.flatMap(({ namespaces }) => namespaces)).toEqual(whole.namespaces)
+  expect(pages.flatMap(({ tags }) => tags)).toEqual(whole.tags)
 })

@@ -1,5 +1,5 @@
 import type { ModelIndex } from '@svc/manifest'
-import type { Sha256Digest } from '@svc/ref'
+import type { RepoId, Sha256Digest } from '@svc/ref'
 import { LibraryError } from './library-error.ts'
 import type { ListedQuant, Members } from './members.ts'
 import { stampOf } from './stamp.ts'
@@ -24,16 +24,17 @@ export interface ListedName {
 }
 
 /**
- * All names with their tags, sorted by name; `model` is undefined where only tags are left. Records that cannot be read are passed to
+ * All names, or those after one, with their tags, sorted by name; `model` is undefined where only tags are left. Records that cannot be read are passed to
  * `onUnreadable`. @throws the system's error when the state cannot be read
  */
 export async function* listNamed(
   deps: ListingDeps,
-  onUnreadable: OnUnreadable
+  onUnreadable: OnUnreadable,
+  after?: RepoId
 ): AsyncGenerator<{ readonly model: ListedName | undefined; readonly tags: readonly ListedTag[] }> {
   const { repos, members, store } = deps
   const quarantined = await members.quarantined()
-  for await (const { ns, name, state } of repos.list(onUnreadable)) {
+  for await (const { ns, name, state } of repos.list(onUnreadable, after)) {
     const repo = `${ns}/${name}`
     const tags = tagEntries(repo, state, store)
     if (state.index === undefined) {

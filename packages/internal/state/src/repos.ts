@@ -128,10 +128,12 @@ export class Repos {
       .sort()
   }
 
-  /** All repositories by name. Records that cannot be read are passed to `onUnreadable`, or else thrown. */
-  async *list(onUnreadable?: OnUnreadable): AsyncGenerator<RepoEntry> {
+  /** All repositories by name, or those after one. Records that cannot be read are passed to `onUnreadable`, or else thrown. */
+  async *list(onUnreadable?: OnUnreadable, after?: RepoId): AsyncGenerator<RepoEntry> {
     for (const ns of await this.namespaces()) {
+      if (after !== undefined && ns < after.ns) continue
       for (const name of await this.names(ns)) {
+        if (ns === after?.ns && name <= after.name) continue
         if (loopBudget.isOver('lists')) await loopBudget.next('lists')
         const state = this.cached(ns, name) ?? (await readable(() => this.read(ns, name), onUnreadable))
         if (state !== undefined) yield { ns, name, state }

@@ -162,7 +162,7 @@ class AsyncRoutes:
         """
         return await self._call("POST /v1/verify", Job, locals())
 
-    async def models(self) -> Inventory:
+    async def models(self, *, limit: str | None = None, after: str | None = None) -> Inventory:
         """The local inventory."""
         return await self._call("GET /v1/models", Inventory, locals())
 

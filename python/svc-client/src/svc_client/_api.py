@@ -608,6 +608,8 @@ class Inventory:
     """a constant"""
     namespaces: list[NamespaceEntry]
     tags: list[TagEntry]
+    next: str | None = None
+    """with `limit`: the name to give as `after`; absent where no more follow (additive)"""
     damaged: list[DamagedRecord] | None = None
     """records that cannot be read; absent without any (additive)"""
 
@@ -1292,7 +1294,7 @@ class Routes:
         """
         return self._call("POST /v1/verify", Job, locals())
 
-    def models(self) -> Inventory:
+    def models(self, *, limit: str | None = None, after: str | None = None) -> Inventory:
         """The local inventory."""
         return self._call("GET /v1/models", Inventory, locals())
 

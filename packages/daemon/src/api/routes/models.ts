@@ -22,7 +22,7 @@ import {
 import { formatRepoId, type Sha256Digest } from '@svc/ref'
 import { advise } from '../../advice.ts'
 import { DaemonError } from '../../errors.ts'
-import { inventoryText } from '../inventory.ts'
+import { type InventoryPage, inventoryText } from '../inventory.ts'
 import { repoOf } from '../repo-of.ts'
 import { defineByteRoute, defineRoute, sendJsonText } from '../route.ts'
 
@@ -58,8 +58,8 @@ export const modelRoutes = (deps: ModelRoutesDeps) => ({
     deps.usage.note(resolved.manifestDigest)
     return { ...resolved, ...PLAN, files, ...(missing && { missing }), ...(companions && { companions }) }
   }),
-  models: defineByteRoute(ROUTES.models, async () => {
-    const pieces = await inventoryText(deps)
+  models: defineByteRoute(ROUTES.models, async ({ query }) => {
+    const pieces = await inventoryText(deps, pageOf(query))
     return async ({ response }) => sendJsonText(response, ROUTES.models.status, pieces)
   }),
   removeModel: defineRoute(ROUTES.removeModel, ({ params, query }) =>
@@ -90,6 +90,16 @@ export const modelRoutes = (deps: ModelRoutesDeps) => ({
   }),
   why: whyRoute(deps)
 })
+
+const MAX_PAGE = 10_000
+
+function pageOf({ limit, after }: { readonly limit?: string; readonly after?: string }): InventoryPage | undefined {
+  if (limit === undefined && after === undefined) return undefined
+  const count = limit === undefined ? Number.POSITIVE_INFINITY : Number(limit)
+  if (limit !== undefined && !(/^\d{1,5}$/.test(limit) && count >= 1 && count <= MAX_PAGE))
+    throw new DaemonError('E_BAD_REQUEST', `the query parameter "limit" is a number from 1 to ${MAX_PAGE}`)
+  return { limit: count, after: after === undefined ? undefined : importTarget(after, 'after') }
+}
 
 interface WhyDeps extends Pick<Library, 'resolver' | 'artifacts' | 'documents' | 'signed'> {
   readonly config: {
