@@ -89,7 +89,9 @@ it('a store that its owner may not write is read, without a lease', async () => 
 it('another process serves the store of a running daemon, which its end does not touch', async () => {
   const daemon = await testDaemon()
   const child = spawn(process.execPath, ['--conditions=svc-source', SERVER, daemon.root], {
-    stdio: ['pipe', 'pipe', 'inherit']
+    stdio: ['pipe', 'pipe', 'inherit'],
+    // one that is killed leaves its folder of links
+    env: { ...process.env, TMPDIR: temporaryFolder() }
   })
   onTestFinished(() => void child.kill('SIGKILL'))
   const ended = once(child, 'close')
