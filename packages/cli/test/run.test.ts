@@ -84,6 +84,16 @@ it('svc run starts the first runtime that loads the model, with what lies beside
   expect(ran()).toEqual([])
 })
 
+it('a run that finds no runtime leaves nothing in use', async () => {
+  const { folder, svc, run } = await machine()
+  writeFileSync(join(folder, 'a-q8_0.gguf'), makeLlamaGgufs()[0]!)
+  expect(await svc('import', 'local', 'a-q8_0.gguf', '--as', 'me/a')).toMatchObject({ code: 0 })
+  const { code, stderr } = await run('me/a')
+  expect(code).toBe(1)
+  expect(stderr).toMatch(/hint: get llama\.cpp/)
+  expect(await svc('ps')).toMatchObject({ code: 0, stdout: '' })
+})
+
 it('a folder of safetensors goes to vllm', async () => {
   const { folder, svc, run, install, ran } = await machine()
   makeModelFolder(join(folder, 'Tiny'), { ggufs: {} })

@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { View } from '@svc/client'
+import type { OpenFile, View } from '@svc/client'
 import { ChildEnded, CliError } from '../errors.ts'
 import { count, formatBytes } from '../format.ts'
 import { thisMachine } from '../hub/machine.ts'
@@ -40,9 +40,10 @@ export async function run(
   const { ref: typed, file } = splitTarget(target)
   await importIfAbsent(session, typed)
   const ref = await canonicalRef(session, typed)
+  // before anything is held: what nothing can load is not in use
+  const shape = formatOf((await session.client.open(ref)).files, file)
+  const runtime = chooseRuntime(session, shape, options.with)
   await withHeldView(session, ref, async (view) => {
-    const shape = formatOf(view, file)
-    const runtime = chooseRuntime(session, shape, options.with)
     const model = await toRun(session, view, { ...shape, file })
     if (runtime.name === 'ollama') await giveToOllama(session, model)
     // only the first `--` is ours
@@ -53,8 +54,8 @@ export async function run(
   })
 }
 
-function formatOf(view: View, file: string | undefined): Pick<ModelToRun, 'format' | 'isSplit'> {
-  const ggufs = view.files.filter(({ kind }) => kind === 'weights.gguf')
+function formatOf(files: readonly OpenFile[], file: string | undefined): Pick<ModelToRun, 'format' | 'isSplit'> {
+  const ggufs = files.filter(({ kind }) => kind === 'weights.gguf')
   return {
     format: ggufs.length > 0 || file?.endsWith('.gguf') === true ? 'gguf' : 'folder',
     isSplit: ggufs.some(({ part }) => part !== undefined && part > 1)
