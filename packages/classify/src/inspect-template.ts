@@ -58,10 +58,6 @@ function* unusualCallsIn(code: string): Generator<readonly [string, 'function' |
   }
 }
 
-const TEXT = /"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'/gs
-/** Of an attribute that is read as an item. */
-const PRIVATE_NAME = /^.__\w+__.$/
-
 function* batchesOf(template: string): Generator<string, void, undefined> {
   let batch = ''
   for (const block of blocksOf(template)) {
@@ -82,23 +78,46 @@ function* blocksOf(template: string): Generator<string, void, undefined> {
       continue
     }
     const close = kind === '{' ? '}}' : `${kind}}`
-    const end = kind === '#' ? template.indexOf(close, at) : endOf(template, at + 2, close)
-    const stop = end < 0 ? template.length : end
-    if (kind !== '#') yield template.slice(at, stop).replace(TEXT, (text) => (PRIVATE_NAME.test(text) ? text : '""'))
-    at = stop + 2
+    if (kind === '#') {
+      const end = template.indexOf(close, at)
+      at = (end < 0 ? template.length : end) + 2
+      continue
+    }
+    const { code, end } = blockAt(template, at, close)
+    yield code
+    at = end + 2
   }
 }
 
-/** Where a block ends: its end may also stand in a text. */
-function endOf(template: string, from: number, close: string): number {
-  let quote = ''
-  for (let at = from; at < template.length; at++) {
-    const character = template[at]!
-    if (quote !== '') {
-      if (character === '\\') at++
-      else if (character === quote) quote = ''
-    } else if (character === '"' || character === "'") quote = character
-    else if (template.startsWith(close, at)) return at
+/** Of an attribute that is read as an item, in its quotes. */
+const PRIVATE_NAME = /^.__\w{1,100}__.$/
+
+/** A block without its texts, in which its end may stand, too; and where it ends. */
+function blockAt(template: string, from: number, close: string): { readonly code: string; readonly end: number } {
+  const parts: string[] = []
+  let start = from
+  let at = from
+  while (at < template.length && !template.startsWith(close, at)) {
+    const quote = template[at]
+    if (quote !== '"' && quote !== "'") {
+      at++
+      continue
+    }
+    const end = endOfText(template, at)
+    const isPrivate = end - at < 120 && PRIVATE_NAME.test(template.slice(at, end))
+    parts.push(template.slice(start, at), isPrivate ? template.slice(at, end) : '""')
+    at = start = end
   }
-  return -1
+  parts.push(template.slice(start, at))
+  return { code: parts.join(''), end: at }
+}
+
+/** Behind the text that begins at `from`. */
+function endOfText(template: string, from: number): number {
+  const quote = template[from]
+  for (let at = from + 1; at < template.length; at++) {
+    if (template[at] === '\\') at++
+    else if (template[at] === quote) return at + 1
+  }
+  return template.length
 }

@@ -16,6 +16,14 @@ export interface ModelFinding {
   readonly what: string
 }
 
+/** The checks of what may take long, perhaps in a thread. */
+export interface InspectThreads {
+  /** As `inspectGgufHead`. */
+  readonly head?: Parameters<typeof inspectGguf>[2]
+  /** As {@link inspectText}. */
+  readonly text?: (name: string, bytes: Uint8Array) => readonly JsonFinding[] | Promise<readonly JsonFinding[]>
+}
+
 /** What {@link inspectFiles} found, and what it could not look at. */
 export interface Inspection {
   /** By file. */
@@ -43,13 +51,13 @@ const HARMLESS = /\.(?:md|txt|png|jpe?g|gif|webp|svg|wav|mp3|mp4|csv|yaml|yml|to
  * What would run code when a model is loaded, and what is malformed, by file and key. Nothing is executed, and little is read:
  * headers, configurations and templates, at most 48 MiB in all. What a header does not show is not found.
  * @param readOf random access to a file; undefined for one that cannot be read
- * @param inspectHead as `inspectGgufHead`, perhaps in a thread; default: here
+ * @param threads where long texts and headers are looked at; default: here
  * @throws only what `readOf` and its readers throw
  */
 export async function inspectFiles(
   files: readonly ListedFile[],
   readOf: (name: string) => ReadAt | undefined,
-  inspectHead?: Parameters<typeof inspectGguf>[2]
+  threads: InspectThreads = {}
 ): Promise<Inspection> {
   const findings: ModelFinding[] = []
   const unread: string[] = []
@@ -62,7 +70,7 @@ export async function inspectFiles(
         findings.push({ file: name, ...(key !== undefined && { key }), is: runs ? 'runs-code' : 'malformed', what })
     }
     for (const found of byName(name)) say(found)
-    const check = checkOf(name, inspectHead)
+    const check = checkOf(name, threads)
     if (check === undefined || sizeBytes === 0 || isPickleByName(name)) continue
     const read = readOf(name)
     const kind = WEIGHTS.test(name) ? 'headers' : 'texts'
@@ -98,31 +106,49 @@ const PICKLE: JsonFinding = { runs: true, what: 'is a pickle, which runs code wh
 
 type FileCheck = (readAt: ReadAt, file: ListedFile) => Promise<readonly JsonFinding[]>
 
-function checkOf(name: string, inspectHead: Parameters<typeof inspectGguf>[2]): FileCheck | undefined {
+function checkOf(name: string, { head, text = inspectText }: InspectThreads): FileCheck | undefined {
   const base = baseOf(name)
-  if (/\.gguf$/i.test(base)) return (readAt, { sizeBytes }) => inspectGguf(readAt, sizeBytes, inspectHead)
+  if (/\.gguf$/i.test(base)) return (readAt, { sizeBytes }) => inspectGguf(readAt, sizeBytes, head)
   if (/\.safetensors$/i.test(base)) return (readAt, { sizeBytes }) => inspectSafetensors(readAt, sizeBytes)
-  if (TEMPLATE.test(base)) return inspectTemplate
-  if (JSON_NAME.test(base)) return VOCABULARY.test(base) ? undefined : inspectJson
+  if (TEMPLATE.test(base)) return wholeText(MAX_TEMPLATE_BYTES, 'a template', text)
+  if (JSON_NAME.test(base))
+    return VOCABULARY.test(base) ? undefined : wholeText(MAX_JSON_BYTES, 'a configuration', text)
   if (/\.py$/i.test(base) || NATIVE.test(base) || HARMLESS.test(base)) return undefined
   return async (readAt, { sizeBytes }) =>
     isPickle(name, await readAt(0, Math.min(sizeBytes, PICKLE_START_BYTES))) ? [PICKLE] : []
 }
 
-async function inspectJson(readAt: ReadAt, { name, sizeBytes }: ListedFile): Promise<readonly JsonFinding[]> {
-  if (sizeBytes > MAX_JSON_BYTES) return [{ runs: false, what: `a configuration of ${sizeBytes} bytes` }]
-  const inspection = new JsonInspection(name)
-  for (let at = 0; at < sizeBytes; ) {
-    const chunk = await readAt(at, Math.min(CHUNK_BYTES, sizeBytes - at))
-    if (chunk.length === 0 || !inspection.push(chunk)) return inspection.findings
+const wholeText =
+  (maxBytes: number, what: string, inspect: NonNullable<InspectThreads['text']>): FileCheck =>
+  async (readAt, { name, sizeBytes }) => {
+    if (sizeBytes > maxBytes) return [{ runs: false, what: `${what} of ${sizeBytes} bytes` }]
+    const chunks: Uint8Array[] = []
+    for (let at = 0; at < sizeBytes; ) {
+      const chunk = await readAt(at, Math.min(CHUNK_BYTES, sizeBytes - at))
+      if (chunk.length === 0) break
+      chunks.push(chunk)
+      at += chunk.length
+    }
+    return inspect(name, joined(chunks))
+  }
+
+function joined(chunks: readonly Uint8Array[]): Uint8Array {
+  const bytes = new Uint8Array(chunks.reduce((sum, { length }) => sum + length, 0))
+  let at = 0
+  for (const chunk of chunks) {
+    bytes.set(chunk, at)
     at += chunk.length
   }
-  inspection.end()
-  return inspection.findings
+  return bytes
 }
 
-async function inspectTemplate(readAt: ReadAt, { sizeBytes }: ListedFile): Promise<readonly JsonFinding[]> {
-  if (sizeBytes > MAX_TEMPLATE_BYTES) return [{ runs: false, what: `a template of ${sizeBytes} bytes` }]
-  const text = new TextDecoder().decode(await readAt(0, sizeBytes))
-  return templateFindings(text).map((what) => ({ runs: true, what }))
+/** The check of a configuration or a template. 16 MiB take most of a second. */
+export function inspectText(name: string, bytes: Uint8Array): readonly JsonFinding[] {
+  if (TEMPLATE.test(baseOf(name)))
+    return templateFindings(new TextDecoder().decode(bytes)).map((what) => ({ runs: true, what }))
+  const inspection = new JsonInspection(name)
+  for (let at = 0; at < bytes.length; at += CHUNK_BYTES)
+    if (!inspection.push(bytes.subarray(at, at + CHUNK_BYTES))) return inspection.findings
+  inspection.end()
+  return inspection.findings
 }

@@ -2,7 +2,7 @@
 
 import { makeGguf } from '@svc/testkit/models'
 import { describe, expect, it } from 'vitest'
-import { inspectFiles } from '../src/index.ts'
+import { inspectFiles, inspectText } from '../src/index.ts'
 
 const utf8 = new TextEncoder()
 const json = (value: unknown): Uint8Array => utf8.encode(JSON.stringify(value))
@@ -171,11 +171,29 @@ describe('bounds', () => {
     expect(readBytes).toBeLessThan(27 << 20)
   })
 
+  it.each([
+    ['a text of escaped quotes without end', `{{ "${'\\"'.repeat(500_000)} }}`],
+    ['many texts', `{{ ${'"a" '.repeat(250_000)} }}`],
+    ['many blocks without end', '{{ '.repeat(330_000)],
+    ['many dots', `{{ ${'. '.repeat(500_000)} }}`],
+    ['one long name', `{{ ${'_'.repeat(1_000_000)} }}`]
+  ])('%s are read once', (_, template) => {
+    const half = template.slice(0, template.length / 2)
+    const cpuOf = (text: string): number => {
+      const before = process.threadCpuUsage()
+      inspectText('chat_template.jinja', utf8.encode(text))
+      const { user, system } = process.threadCpuUsage(before)
+      return user + system
+    }
+    cpuOf(half)
+    // quadratic would be four times as long, and minutes
+    expect(cpuOf(template)).toBeLessThan(3 * cpuOf(half) + 100_000)
+  })
+
   it('a million keys give few findings, and deep nesting ends', async () => {
     const keys = utf8.encode(`{${Array.from({ length: 1_000_000 }, (_, i) => `"\\u0001${i}":1`).join(',')}}`)
     const many = await bounded('config.json', keys.length, (at, n) => keys.subarray(at, at + n))
     expect(many.findings.length).toBeLessThanOrEqual(60)
-    expect(many.readBytes).toBeLessThan(1_000_000)
     const deep = utf8.encode('['.repeat(1_000_000))
     const { findings } = await bounded('config.json', deep.length, (at, n) => deep.subarray(at, at + n))
     expect(findings).toHaveLength(1)

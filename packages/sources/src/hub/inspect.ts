@@ -1,4 +1,11 @@
-import { type Inspection, inspectFiles, type ModelFinding, type ReadAt } from '@svc/classify'
+import {
+  type Inspection,
+  type InspectThreads,
+  inspectFiles,
+  inspectText,
+  type ModelFinding,
+  type ReadAt
+} from '@svc/classify'
 import type { Hub, HubFile } from '@svc/hub'
 import { loopBudget } from '@svc/internal-concurrency'
 import type { Offload } from '@svc/library/parts'
@@ -21,10 +28,19 @@ export async function inspectHub(
   const { findings, unread } = await inspectFiles(
     files.map(({ path: name, sizeBytes }) => ({ name, sizeBytes })),
     (name) => (read++ < MAX_READ_FILES ? readerOf(hub, byName.get(name)!, cut, signal) : undefined),
-    (head, sizeBytes) => offload.call('inspectHead', { head, sizeBytes })
+    inThread(offload)
   )
   return { findings: findings.filter(({ file }) => !cut.has(file)), unread: [...unread, ...cut] }
 }
+
+/** Shorter texts are looked at at once: they take less than a thread's answer, whatever is in them. */
+const SHORT_BYTES = 16 << 10
+
+const inThread = (offload: Offload): InspectThreads => ({
+  head: (head, sizeBytes) => offload.call('inspectHead', { head, sizeBytes }),
+  text: (name, bytes) =>
+    bytes.length <= SHORT_BYTES ? inspectText(name, bytes) : offload.call('inspectText', { name, bytes })
+})
 
 /** The first finding of a plan. */
 export interface PlanFinding extends ModelFinding {
@@ -40,7 +56,8 @@ export async function markOf(
     readonly action: string
     readonly companion?: boolean
   }[],
-  config: string | undefined
+  config: string | undefined,
+  offload: Offload
 ): Promise<PlanFinding | undefined> {
   const comes = rows.filter(({ action, companion }) => action !== 'skip' || companion === true)
   const bytes = config === undefined ? undefined : Buffer.from(config)
@@ -48,7 +65,8 @@ export async function markOf(
   const isRead = (name: string): boolean => name === CONFIG && bytes !== undefined
   const { findings } = await inspectFiles(
     comes.map(({ name, size }) => ({ name, sizeBytes: isRead(name) ? bytes!.length : size })),
-    (name) => (isRead(name) ? ofConfig : undefined)
+    (name) => (isRead(name) ? ofConfig : undefined),
+    inThread(offload)
   )
   const [first, ...more] = findings
   return first && { ...first, others: more.length }

@@ -153,7 +153,7 @@ export async function planHub(
     facts.config?.upstream,
     contextTokens
   )
-  const mark = await markOf(rows, facts.config?.upstream)
+  const mark = await markOf(rows, facts.config?.upstream, offload)
   const said = plan.warnings.map(({ message }) => message)
   const license = plan.artifacts[0]?.annotations['svc.license'] ?? listing.license
   return {

@@ -5,6 +5,7 @@ import type {
   HeaderSummary,
   HeadFindings,
   Inspection,
+  JsonFinding,
   LicenceFact,
   ListedFile,
   NamesRead,
@@ -61,6 +62,8 @@ export interface OffloadTasks {
   }
   /** What files run code when they are loaded, or are malformed. */
   inspect: { request: { readonly files: readonly InspectedFile[] }; response: Inspection }
+  /** The check of a configuration or a template. */
+  inspectText: { request: { readonly name: string; readonly bytes: Uint8Array }; response: readonly JsonFinding[] }
   /** The check of the start of a GGUF. */
   inspectHead: { request: { readonly head: Uint8Array; readonly sizeBytes: number }; response: HeadFindings }
   /** Over the start of a GGUF. */
