@@ -226,6 +226,21 @@ describe('a repository that is not here', () => {
     expect(await ask('/api/models/acme/absent/refs', { headers })).toMatchObject({ status: 404 })
   })
 
+  it('tells older ones of llama.cpp which file a tag is', async () => {
+    const headers = { 'user-agent': 'llama-cpp', accept: 'application/json' }
+    const of = async (tag: string) => {
+      const { status, body } = await ask(`/v2/${GGUFS}/manifests/${tag}`, { headers })
+      return status === 200 ? JSON.parse(body.toString()) : status
+    }
+    const bytes = content.get(Q8)!
+    const sha256 = createHash('sha256').update(bytes).digest('hex')
+    const lfs = { sha256, size: bytes.length, pointerSize: 134 }
+    expect((await of('q8_0')).ggufFile).toMatchObject({ rfilename: Q8, size: bytes.length, lfs })
+    expect((await of('Q4_K_M')).ggufFile.rfilename).toBe(Q4)
+    expect((await of('latest')).ggufFile.rfilename).toBe(Q4)
+    expect([await of('q2_k'), (await ask('/v2/acme/absent/manifests/latest')).status]).toEqual([404, 404])
+  })
+
   it('is sent only after it is verified as a whole, also to clients that resume', async () => {
     let seen = 0
     const onData = (): void => void seen++

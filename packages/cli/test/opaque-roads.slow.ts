@@ -57,7 +57,7 @@ beforeAll(async () => {
   const fileConfig = {
     swarm: { ...QUIET_SWARM, webseed_addr: '' },
     hub: { endpoint: hub.endpoint },
-    mirror: { hub_addr: '127.0.0.1:0', oci_addr: '127.0.0.1:0' }
+    mirror: { hub_addr: '127.0.0.1:0', oci_addr: '127.0.0.1:0', s3_addr: '127.0.0.1:0' }
   }
   here = await testDaemon({ fileConfig }, undo.later)
   await ok(here, 'import', 'hf', REPO, '--opaque')
@@ -99,6 +99,14 @@ it('another store imports it from the mirrors: the registry, and the hub', async
   await expectSame(there, 'oci/speech:raw')
   await ok(there, 'import', 'hf', REPO, '--opaque')
   await expectSame(there)
+})
+
+it('an object store for others has its files', async () => {
+  const { s3MirrorAddress } = JSON.parse(readFileSync(join(here.folder, 'runtime.json'), 'utf8'))
+  for (const [name, content] of Object.entries(FILES)) {
+    const answer = await fetch(`http://${s3MirrorAddress}/models/acme/speech-onnx/raw/${name}`)
+    expect([name, answer.status, Buffer.from(await answer.arrayBuffer()).equals(content)]).toEqual([name, 200, true])
+  }
 })
 
 it("the hub's cache of a tool shows it under the publisher's names, and a folder of copies has every file", async () => {

@@ -11,6 +11,7 @@ import { GitNames } from './git-names.ts'
 import { absent, absentFile, commitHeaders, modelInfo, refsBody, sendHubJson, sha1Hex } from './hub-answers.ts'
 import { ANSWER_MS } from './hub-demand.ts'
 import { DEFAULT_BRANCH, type HubRevision, HubRevisions, isUpstream, type RepoFile } from './hub-revisions.ts'
+import { filesOfTag } from './llama-manifest.ts'
 import { Rendered } from './rendered.ts'
 import { clientOf, readerOf, sendArriving } from './send-file.ts'
 import { notNowOf, type ServedModels } from './served-models.ts'
@@ -98,9 +99,27 @@ export class HubMirror {
       const info = (): Promise<unknown> => this.#info(found, withFiles)
       return this.#send(asked, repo, found, await this.#rendered.get(`${found.id} ${withFiles} info`, info))
     }
+    const [, model, tag] = /^\/v2\/([^/]+\/[^/]+)\/manifests\/([^/]+)$/.exec(path) ?? []
+    if (tag !== undefined) return this.#llamaManifest(asked, model!, tag)
     const file = /^\/([^/]+(?:\/[^/]+)?)\/(?:resolve|raw)\/(.+)$/.exec(path)
     if (file === null) return absent(response)
     return this.#resolve(asked, file[1]!, file[2]!)
+  }
+
+  /** What llama.cpp asks for before it looks at branches: which file a tag is. */
+  async #llamaManifest(asked: Asked, repo: string, tag: string): Promise<void> {
+    const found = await this.#repository(asked.client, repo, 'main')
+    if (found === undefined) return this.#unknown(asked.response, repo)
+    const chosen = filesOfTag([...found.files.keys()], tag)
+    if (chosen === undefined) return absent(asked.response, 'EntryNotFound', absentFile(`GGUF ${tag}`, found))
+    const { gguf, mmproj } = chosen
+    const body = {
+      schemaVersion: 2,
+      mediaType: 'application/vnd.docker.distribution.manifest.v2+json',
+      ggufFile: await this.#sibling(gguf, found),
+      ...(mmproj !== undefined && { mmprojFile: await this.#sibling(mmproj, found) })
+    }
+    return this.#send(asked, repo, found, Buffer.from(JSON.stringify(body)))
   }
 
   /** Neither commits nor any other known revisions contain a slash. */
@@ -209,18 +228,23 @@ export class HubMirror {
   /** With `withFiles`, also their sizes and the names of their content. */
   async #info(found: HubRevision, withFiles: boolean): Promise<unknown> {
     const siblings: unknown[] = []
-    for (const [rfilename, file] of found.files) {
+    for (const rfilename of found.files.keys()) {
       if (loopBudget.isOver('lists')) await loopBudget.next('lists')
       if (!withFiles) {
         siblings.push({ rfilename })
         continue
       }
-      const { sizeBytes: size } = file
-      const name = await this.#contentName(file, rfilename)
-      const lfs = isLarge(rfilename, file) ? { lfs: { sha256: name, size, pointerSize: POINTER_BYTES } } : {}
-      siblings.push({ rfilename, size, blobId: isLarge(rfilename, file) ? sha1Hex(name) : name, ...lfs })
+      siblings.push(await this.#sibling(rfilename, found))
     }
     return modelInfo(found, siblings)
+  }
+
+  async #sibling(rfilename: string, { files }: HubRevision): Promise<unknown> {
+    const file = files.get(rfilename)!
+    const { sizeBytes: size } = file
+    const name = await this.#contentName(file, rfilename)
+    const lfs = isLarge(rfilename, file) ? { lfs: { sha256: name, size, pointerSize: POINTER_BYTES } } : {}
+    return { rfilename, size, blobId: isLarge(rfilename, file) ? sha1Hex(name) : name, ...lfs }
   }
 
   async #entry(path: string, file: RepoFile, { commit, modifiedAt }: HubRevision): Promise<unknown> {
