@@ -28,7 +28,8 @@ export {
   LibraryError,
   type LibraryErrorCode,
   type LibraryErrorDetails,
-  type Log
+  type Log,
+  type TrustRuleSource
 } from '@svc/internal-state'
 export type { RefErrorCode } from '@svc/ref'
 export { localFiles } from './embedded/local-files.ts'

@@ -1,3 +1,3 @@
-export type { ReadableModels } from '@svc/library'
+export type { ReadableModels, TrustRuleSource } from '@svc/library'
 export { MirrorError, type MirrorErrorCode, type MirrorKind } from './mirror-error.ts'
 export { type ModelServer, type Port, type ServeOptions, serveModels } from './serve-models.ts'

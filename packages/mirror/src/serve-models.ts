@@ -1,5 +1,5 @@
 import { formatAddress, isLoopback, type PeerAddress } from '@svc/internal-net'
-import type { ReadableModels } from '@svc/library'
+import type { ReadableModels, TrustRuleSource } from '@svc/library'
 import { type ServedParts, servedPartsOf } from '@svc/library/parts'
 import { MirrorError, type MirrorKind } from './mirror-error.ts'
 import { Mirrors } from './mirrors.ts'
@@ -26,6 +26,11 @@ export interface ServeOptions {
   readonly s3Keys?: ReadonlyMap<string, string> | undefined
   /** Further host names, in lower case, that clients may use for this machine. */
   readonly names?: readonly string[] | undefined
+  /**
+   * Whose signature models need to be served, for what `readLibrary` gave: those of the store's owner, which this process does
+   * not know. Default: none.
+   */
+  readonly trust?: readonly TrustRuleSource[] | undefined
 }
 
 /** Models that are served until `close`. */
@@ -40,19 +45,19 @@ export interface ModelServer<Kind extends MirrorKind = MirrorKind> {
  * Serves the models of a library that this process has opened, complete and arriving ones, or the complete ones of a store that it
  * reads beside its owner; but none that the owner keeps private or that a credential was needed for. Close it before the library.
  * @throws MirrorError `E_LISTEN` for an address that cannot be used; `E_OPTION` for an object store that other machines
- * reach, and that requires no key
+ * reach, and that requires no key; LibraryError `E_TRUST` for a key that cannot be read, `E_INVALID` for `trust` with an own library
  */
 export async function serveModels<Options extends ServeOptions>(
   library: ReadableModels,
   options: Options
 ): Promise<ModelServer<Extract<keyof Options, MirrorKind>>> {
-  const { hub, oci, s3, s3Keys, token, names } = options
+  const { hub, oci, s3, s3Keys, token, names, trust } = options
   checkSecrets(options)
   if (s3 !== undefined && s3Keys === undefined && !(token === undefined && isLoopback(addressOf(s3))))
     throw new MirrorError('E_OPTION', 'the object store needs s3Keys: other machines reach it, or a token is set', {
       kind: 's3'
     })
-  const { running, close: closeParts, ...parts } = await servedPartsOf(library)
+  const { running, close: closeParts, ...parts } = await servedPartsOf(library, trust)
   const deps = { ...parts, jobs: fetchesOf(running), namesAreRepos: true }
   const at = Object.fromEntries(
     Object.entries({ hub, oci, s3 }).flatMap(([kind, port]) => (port === undefined ? [] : [[kind, addressOf(port)]]))

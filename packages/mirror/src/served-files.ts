@@ -31,7 +31,7 @@ const RETRY_MS = 2_000
 
 export interface ServedFilesDeps {
   readonly clock: Clock
-  readonly views: { readonly lent: Pick<Views['lent'], 'lend' | 'lendComing' | 'end'> }
+  readonly views: { readonly lent: Pick<Views['lent'], 'lend' | 'lendComing' | 'end' | 'listen'> }
   readonly coming: ComingModels
   readonly log: Log
 }
@@ -54,6 +54,7 @@ export class ServedFiles {
 
   constructor(deps: ServedFilesDeps) {
     this.#deps = deps
+    deps.views.lent.listen((manifest) => this.forget(manifest))
     deps.coming.listen((standIn) => {
       this.forget(standIn)
       deps.views.lent.end(standIn).catch(() => undefined)

@@ -21,6 +21,7 @@ export {
 } from './network-file-system.ts'
 export { errnoName, isNoSpace } from './no-space.ts'
 export { claimFolder, NOT_REGULAR, openPartial, openRegular, openSized, tryClaim, writePartial } from './open-file.ts'
+export { ownTemporaryFolder } from './own-temporary-folder.ts'
 export { QuickReads } from './quick-reads.ts'
 export { replaceFile, TEMPORARY_FILE } from './replace-file.ts'
 export { requireWritable, rewriteFile } from './rewrite-file.ts'

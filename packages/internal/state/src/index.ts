@@ -90,6 +90,7 @@ export {
   SIGNATURE,
   type SignedListing,
   type TrustRule,
+  type TrustRuleSource,
   TrustRules
 } from './trust.ts'
 export { Unneeded } from './unneeded.ts'

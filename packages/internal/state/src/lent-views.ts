@@ -1,10 +1,10 @@
 import { existsSync } from 'node:fs'
-import { rm } from 'node:fs/promises'
+import { readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { withLease } from '@svc/cas'
 import { makeFolders } from '@svc/internal-files'
 import { MARKER } from '@svc/manifest'
-import { digestHex, type RepoId, type Sha256Digest } from '@svc/ref'
+import { digestHex, type RepoId, type Sha256Digest, tryParseDigest } from '@svc/ref'
 import type { View } from '@svc/view'
 import type { StandIn } from './coming.ts'
 import type { StoreState } from './state.ts'
@@ -18,6 +18,7 @@ export class LentViews {
   readonly #store: Pick<StoreState['store'], 'lease'>
   readonly #maker: ViewMaker
   readonly #folder: string
+  readonly #listeners: ((manifestDigest: Sha256Digest) => void)[] = []
 
   /** @param folder of its own, which may be removed while nobody has it open */
   constructor(store: Pick<StoreState['store'], 'lease'>, maker: ViewMaker, folder: string) {
@@ -45,10 +46,26 @@ export class LentViews {
     return this.#make({ manifest, manifestDigest: standIn, companions, upstreamConfig }, true)
   }
 
+  /** Calls `listener` before the views of an artifact are removed. */
+  listen(listener: (manifestDigest: Sha256Digest) => void): void {
+    this.#listeners.push(listener)
+  }
+
   /** Removes the views of an artifact, if there are any. */
   async end(manifestDigest: Sha256Digest): Promise<void> {
     const folder = this.#folderOf(manifestDigest)
-    await this.#maker.change(folder, () => rm(folder, { recursive: true, force: true }))
+    await this.#maker.change(folder, () => {
+      for (const listener of this.#listeners) listener(manifestDigest)
+      return rm(folder, { recursive: true, force: true })
+    })
+  }
+
+  /** Removes the views of all artifacts but these. */
+  async endUnless(isGiven: (manifestDigest: Sha256Digest) => Promise<boolean>): Promise<void> {
+    for (const hex of await readdir(this.#folder)) {
+      const digest = tryParseDigest(`sha256:${hex}`)
+      if (digest !== undefined && !(await isGiven(digest))) await this.end(digest)
+    }
   }
 
   async #make(model: ShownModel, mayLack: boolean): Promise<View['files']> {

@@ -2,9 +2,10 @@ import type { OwnersChoice } from '@svc/classify'
 import { LRUCache } from 'lru-cache'
 import { type ArtifactState, choiceUnder, companionsUnder } from './artifact-record.ts'
 import type { StoreState } from './state.ts'
-import type { TrustRule, TrustRules } from './trust.ts'
+import type { CheckContext, TrustRule, TrustRules } from './trust.ts'
 
-export interface SignedModelsDeps extends Pick<StoreState, 'store' | 'documents' | 'clock' | 'log'> {
+export interface SignedModelsDeps extends Pick<StoreState, 'documents' | 'clock' | 'log'> {
+  readonly store: CheckContext['store']
   readonly trust: TrustRules
 }
 

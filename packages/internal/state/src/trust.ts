@@ -30,18 +30,18 @@ const MAX_KEY_BYTES = 1 << 20
 export interface TrustRuleSource {
   /** For messages: `[[trust]] 1 (nvidia/*)`. */
   readonly label: string
-  /** Whether the rule applies to a model with these names; none: a model without a known name. */
+  /** Whether the rule applies to a model with these names, `ns/name` in any case; none: a model without a known name. */
   readonly isFor: (names: readonly string[]) => boolean
   readonly mode: 'off' | 'warn' | 'require'
   /** What becomes of models that run code or are malformed; absent: nothing. */
   readonly inspect?: 'warn' | 'refuse' | undefined
   /** Absolute paths of public keys, PEM. */
-  readonly keys: readonly string[]
+  readonly keys?: readonly string[] | undefined
   /** Absolute paths of certificates, PEM. */
-  readonly certificates: readonly string[]
-  readonly identities: readonly { readonly issuer: string; readonly subject: string }[]
+  readonly certificates?: readonly string[] | undefined
+  readonly identities?: readonly { readonly issuer: string; readonly subject: string }[] | undefined
   /** Absolute path of the trust root for identities. */
-  readonly root: string | undefined
+  readonly root?: string | undefined
 }
 
 /** What the rules for a model require, with their keys. */
@@ -75,7 +75,8 @@ export interface BroughtModel {
   readonly isArtifact?: boolean
 }
 
-export interface CheckContext extends Pick<StoreState, 'store' | 'clock'> {
+export interface CheckContext extends Pick<StoreState, 'clock'> {
+  readonly store: Pick<DiskBlobStore, 'stat' | 'open' | 'blobPath'>
   /** Somebody else caused the check: it does not delay those of the owner's imports. */
   readonly forOthers?: boolean
   /** Called with progress while parts of files are read again, for signatures that list these. */
@@ -266,7 +267,13 @@ export class TrustRules {
 
 const UNSIGNED = `it is not signed: there is no ${SIGNATURE}`
 
-async function readTrust({ label, keys, certificates, identities, root }: TrustRuleSource): Promise<Signature.Trust> {
+async function readTrust({
+  label,
+  keys = [],
+  certificates = [],
+  identities = [],
+  root
+}: TrustRuleSource): Promise<Signature.Trust> {
   const { requireReadable, SignatureError } = await import('@svc/signature')
   const read = async (path: string, as: (text: string) => Signature.Trust): Promise<string> => {
     try {
@@ -288,7 +295,7 @@ async function readTrust({ label, keys, certificates, identities, root }: TrustR
 
 async function signatureIn(
   companions: BroughtModel['companions'],
-  store: DiskBlobStore
+  store: CheckContext['store']
 ): Promise<Uint8Array | undefined> {
   const digest = companions.find(({ path }) => path === SIGNATURE)?.digest
   return digest && readSmallBlob(store, digest, MAX_SIGNATURE_BYTES)
@@ -302,7 +309,7 @@ interface BroughtFile extends Signature.ModelFile {
 /** The files of a model's folder, by the one list of them. @throws LibraryError `E_NOT_IMPORTABLE` where no folder can hold them */
 async function filesOf(
   { entries, annotations, companions, config }: BroughtModel,
-  store: DiskBlobStore
+  store: CheckContext['store']
 ): Promise<readonly BroughtFile[]> {
   const { listModel, ViewError } = await import('@svc/view')
   const source = { manifest: { files: entries, annotations }, companions, upstreamConfig: config }

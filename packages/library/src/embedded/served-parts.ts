@@ -1,7 +1,6 @@
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { rm } from 'node:fs/promises'
 import { type Clock, systemClock } from '@svc/internal-clock'
+import { ownTemporaryFolder } from '@svc/internal-files'
 import type { ReadableModels } from '@svc/internal-models'
 import {
   type Artifacts,
@@ -14,9 +13,15 @@ import {
   type Log,
   Needed,
   type Repos,
+  Revised,
+  SignedModels,
+  type TrustRuleSource,
+  TrustRules,
   ViewMaker,
+  verdictOf,
   WantedBlobs
 } from '@svc/internal-state'
+import type { Sha256Digest } from '@svc/ref'
 import { OpenedLibrary, SILENT } from './open-library.ts'
 import type { Operations } from './operations.ts'
 import { OpenedReader, type ReadParts } from './read-library.ts'
@@ -40,12 +45,24 @@ export interface ServedParts extends Pick<Library, 'coming' | 'wanted' | 'docume
   close(): Promise<void>
 }
 
-/** @throws LibraryError `E_INVALID` for models that this process has opened with neither `openLibrary` nor `readLibrary` */
-export async function servedPartsOf(models: ReadableModels): Promise<ServedParts> {
+/**
+ * @param trust the rules of the store's owner, for a store that is read beside it
+ * @throws LibraryError `E_INVALID` for models that this process has opened with neither `openLibrary` nor `readLibrary`, and for
+ *   rules with a library of its own; `E_TRUST` for a key that cannot be read
+ */
+export async function servedPartsOf(
+  models: ReadableModels,
+  trust?: readonly TrustRuleSource[] | undefined
+): Promise<ServedParts> {
   const owned = OpenedLibrary.partsOf(models)
+  if (owned !== undefined && trust !== undefined)
+    throw new LibraryError(
+      'E_INVALID',
+      'trust is for what readLibrary gave: a library of openLibrary has no such rules'
+    )
   if (owned !== undefined) return { ...owned, showsArriving: true, close: async () => undefined }
   const read = OpenedReader.partsOf(models)
-  if (read !== undefined) return besideOwner(read)
+  if (read !== undefined) return besideOwner(read, await TrustRules.open(trust ?? []))
   throw new LibraryError('E_INVALID', 'only a library of openLibrary, or a reader of readLibrary, can be served')
 }
 
@@ -57,21 +74,27 @@ const NO_LEASE = { keep: () => undefined, release: () => undefined }
 /** Files that are unpacked lie in a folder of this process: it writes nothing into the store. */
 async function besideOwner(
   { blobs, repos, artifacts, elsewhere, requireRoot }: ReadParts,
+  trust: TrustRules,
   clock: Clock = systemClock
 ): Promise<ServedParts> {
   const documentReader = new DocumentReader()
   const documents = new Documents(blobs, undefined, documentReader)
   const maker = new ViewMaker({ store: blobs, artifacts, documents })
-  const folder = await mkdtemp(join(tmpdir(), 'svc-views-'))
-  let told = elsewhere.revision
-  await artifacts.lookElsewhere()
-  const look = clock.every(LOOK_MS, () => {
-    const { revision } = elsewhere
-    if (revision === told) return
-    told = revision
-    // unreadable while its disk is away: then no request is answered
-    void artifacts.lookElsewhere().catch(() => undefined)
-  })
+  // views of others hold what is here, but give nobody anything
+  const needed = new Needed({ repos, artifacts, documents, store: blobs, views: NO_VIEWS })
+  const folder = await ownTemporaryFolder('svc-views')
+  const lent = new LentViews({ lease: () => NO_LEASE }, maker, folder)
+  const lookAgain = async (): Promise<void> => {
+    await artifacts.lookElsewhere()
+    const isGiven = async (digest: Sha256Digest): Promise<boolean> =>
+      (await needed.isGiven(digest)) && verdictOf(await artifacts.standing(digest), 'hub-mirror').given
+    await lent.endUnless(isGiven)
+  }
+  const looked = new Revised<void>()
+  // one that fails is made up for by the next; while the disk of the store is away, no request is answered
+  const look = (): void => void looked.at(elsewhere.revision, lookAgain).catch(() => undefined)
+  await looked.at(elsewhere.revision, lookAgain)
+  const looking = clock.every(LOOK_MS, look)
   return {
     clock,
     log: SILENT,
@@ -79,21 +102,19 @@ async function besideOwner(
     repos,
     artifacts,
     documents,
-    // views of others hold what is here, but give nobody anything
-    needed: new Needed({ repos, artifacts, documents, store: blobs, views: NO_VIEWS }),
+    needed,
     holdings: { unprovenNow: async () => [] },
-    // rules for signatures are of a daemon's configuration
-    signed: { complaint: async () => undefined, ruleFor: async () => undefined },
-    views: { lent: new LentViews({ lease: () => NO_LEASE }, maker, folder) },
+    signed: new SignedModels({ store: blobs, documents, clock, log: SILENT, trust }),
+    views: { lent },
     coming: new ComingModels(),
     wanted: new WantedBlobs(),
     usage: { note: () => undefined },
     running: { openOf: () => [], over: async () => undefined },
     showsArriving: false,
     close: async () => {
-      look.cancel()
+      looking.cancel()
       await maker.close()
-      await documentReader.close()
+      await Promise.all([documentReader.close(), trust.close()])
       await rm(folder, { recursive: true, force: true })
     }
   }
