@@ -55,7 +55,7 @@ test('every package with TypeScript in its README runs it in a test', () => {
     .filter(
       (page) =>
         !globSync(`${join(page, '..')}/test/**/*.test.ts`, { cwd: root }).some((path) =>
-          /README\.md['"]/.test(readFileSync(join(root, path), 'utf8'))
+          /README\.md['"]|readmeExample\(import\.meta\.url\)/.test(readFileSync(join(root, path), 'utf8'))
         )
     )
   expect(without).toEqual([])
