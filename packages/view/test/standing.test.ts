@@ -137,15 +137,113 @@ test('a folder changes from links to copies and back, and says what the copies t
   }
 })
 
-test('a copy is verified: wrong bytes do not get a name', async () => {
+test('a copy is verified: wrong bytes get no name, keep no other model out, and are read once until they change', async () => {
   const { root, path } = place()
-  const damaged = model(root, 'a')
-  writeFileSync(damaged.files[0]!.path, 'A.gguf')
-  await expect(syncStanding({ ...COPIES, path, root, models: [damaged] })).rejects.toMatchObject({
-    code: 'E_CORRUPT_BLOB'
-  })
-  expect(all(path)).toEqual([])
+  const models = ['a', 'b'].map((name) => model(root, name))
+  const [damaged] = models[0]!.files
+  writeFileSync(damaged!.path, 'A.gguf')
+  const read: number[] = []
+  const sync = () => syncStanding({ ...COPIES, path, root, models }, { onCopied: (bytes) => read.push(bytes) })
+  const { failed } = await sync()
+  expect(failed).toMatch(/^no copies of me\/a:q8_0: .*contains the bytes of sha256:/)
+  expect(all(path)).toEqual(['me/b/b.gguf'])
   expect(existsSync(join(path, '.svc/drafts'))).toBe(false)
+  expect(read).toEqual([6, 6])
+  expect(await sync()).toMatchObject({ made: 0, removed: 0, failed })
+  expect(read).toEqual([6, 6])
+  expect(isStandingInOrder(path, 'k')).toBe(false)
+  rmSync(damaged!.path)
+  expect((await sync()).failed).toContain(`${damaged!.path} cannot be read`)
+  writeFileSync(damaged!.path, 'a.gguf')
+  expect(await sync()).toMatchObject({ made: 1, entries: 2, failed: undefined })
+  expect(isStandingInOrder(path, 'k')).toBe(true)
+})
+
+test('a source that goes while it is copied concerns its model, whose other copies stay', async () => {
+  const { root, path } = place()
+  const models = [model(root, 'a'), model(root, 'b', 'b-1.gguf', 'b-2.gguf'), model(root, 'c')]
+  const onCopied = (): void => rmSync(models[1]!.files[1]!.path, { force: true })
+  const { failed } = await syncStanding({ ...COPIES, path, root, models }, { onCopied })
+  expect(failed).toContain('me/b:q8_0')
+  expect(all(path)).toEqual(['me/a/a.gguf', 'me/c/c.gguf'])
+})
+
+test('what others put there while copies are made stays, and is named', async () => {
+  const { root, path } = place()
+  const split = model(root, 'b', 'b-1.gguf', 'b-2.gguf')
+  const request = { ...COPIES, path, root }
+  await syncStanding({ ...request, models: [split] })
+  const group = join(path, 'me/b-q8_0')
+  rmSync(join(group, 'b-2.gguf'))
+  const onCopied = (): void => {
+    mkdirSync(join(path, 'me/a'), { recursive: true })
+    for (const place of [placeOf(path, 'a'), join(group, 'own.gguf')]) writeFileSync(place, 'of the tool')
+  }
+  const { taken } = await syncStanding({ ...request, models: [split, model(root, 'a')] }, { onCopied })
+  expect(taken).toEqual([placeOf(path, 'a')])
+  for (const place of [placeOf(path, 'a'), join(group, 'own.gguf')])
+    expect(readFileSync(place, 'utf8')).toBe('of the tool')
+  expect(readdirSync(group).sort()).toEqual(['b-1.gguf', 'b-2.gguf', 'own.gguf'])
+})
+
+/** The file system has this much room for copies, and shares no blocks. */
+function withRoom(bytes: number): void {
+  const { statfsSync } = fs
+  const { copyFile } = fs.promises
+  fs.statfsSync = (() => ({ bavail: (1 << 20) + bytes, bsize: 1 })) as never
+  fs.promises.copyFile = () => Promise.reject(Object.assign(new Error('no reflinks'), { code: 'ENOTSUP' }))
+  syncBuiltinESMExports()
+  onTestFinished(() => {
+    Object.assign(fs, { statfsSync })
+    Object.assign(fs.promises, { copyFile })
+    syncBuiltinESMExports()
+  })
+}
+
+test('copies are known by their digests: those of a store that has moved stay, also without room for others', async () => {
+  const { root, path } = place()
+  const models = ['a', 'b'].map((name) => model(root, name))
+  await syncStanding({ ...COPIES, path, root, models })
+  const moved = join(root, '../moved')
+  fs.renameSync(root, moved)
+  const there = [...models.map(({ ns, name }) => model(moved, name)), model(moved, 'c', 'c-1.gguf', 'c-2.gguf')]
+  withRoom(0)
+  const request = { ...COPIES, path, root: moved, models: there }
+  expect(await syncStanding(request)).toMatchObject({ made: 0, removed: 0, entries: 2, lacking: expect.any(String) })
+  expect(isStandingInOrder(path, 'k')).toBe(false)
+})
+
+test('a model without room for one of its files keeps its others, and the copies that go make room', async () => {
+  const { root, path } = place()
+  const split = model(root, 'b', 'b-1.gguf', 'b-2.gguf')
+  const request = { ...COPIES, path, root }
+  withRoom(100)
+  await syncStanding({ ...request, models: [split, model(root, 'old')] })
+  rmSync(join(path, 'me/b-q8_0/b-2.gguf'))
+  withRoom(0)
+  const models = [split, model(root, 'old')]
+  expect(await syncStanding({ ...request, models })).toMatchObject({ removed: 0, lacking: expect.any(String) })
+  expect(all(path)).toEqual(['me/b-q8_0/b-1.gguf', 'me/old/old.gguf'])
+  // as much as the one that goes
+  const changed = [split, model(root, 'new', 'n-1.gguf')]
+  let isGone = false
+  const onCopied = (): void => {
+    isGone = !existsSync(placeOf(path, 'old'))
+  }
+  expect(await syncStanding({ ...request, models: changed }, { onCopied })).toMatchObject({ made: 1, removed: 1 })
+  expect(isGone).toBe(true)
+  expect(all(path)).toEqual(['me/b-q8_0/b-1.gguf', 'me/new/n-1.gguf'])
+})
+
+test('two calls for one folder do one after the other', async () => {
+  const { root, path } = place()
+  const request = { ...COPIES, path, root, models: ['a', 'b'].map((name) => model(root, name)) }
+  const results = await Promise.all([syncStanding(request), syncStanding(request)])
+  expect(results.map(({ made, taken }) => [made, taken])).toEqual([
+    [2, []],
+    [0, []]
+  ])
+  expect(all(path)).toEqual(['me/a/a.gguf', 'me/b/b.gguf'])
 })
 
 test('a call that is given up leaves whole copies or none, and the next one does the rest', async () => {

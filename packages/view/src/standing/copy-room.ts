@@ -9,14 +9,23 @@ const SPARE_BYTES = 1 << 20
 export class CopyRoom {
   readonly #folder: string
   readonly #sharing = new Map<number, boolean>()
-  #leftBytes: number
+  readonly #freeBytes: number
+  readonly #goingBytes: number
+  #takenBytes = 0
   #refused = 0
   #refusedBytes = 0
 
-  constructor(folder: string) {
+  /** @param goingBytes of copies that go, which makes room */
+  constructor(folder: string, goingBytes: number) {
     const { bavail, bsize } = statfsSync(folder)
     this.#folder = folder
-    this.#leftBytes = bavail * bsize - SPARE_BYTES
+    this.#freeBytes = bavail * bsize - SPARE_BYTES
+    this.#goingBytes = goingBytes
+  }
+
+  /** Whether what was taken fits only once the copies that go have gone. */
+  get isTight(): boolean {
+    return this.#takenBytes > 0 && this.#takenBytes > this.#freeBytes
   }
 
   /** @returns whether all of these files fit, in addition to those that were taken before */
@@ -28,7 +37,7 @@ export class CopyRoom {
       this.#refusedBytes += bytes
       return false
     }
-    this.#leftBytes -= bytes
+    this.#takenBytes += bytes
     return true
   }
 
@@ -38,6 +47,10 @@ export class CopyRoom {
     const models = this.#refused === 1 ? 'a model' : `${this.#refused} models`
     const bytes = Math.max(1, this.#refusedBytes - Math.max(0, this.#leftBytes))
     return `copies of ${models} do not fit at ${this.#folder}: they need ${bytes} bytes more`
+  }
+
+  get #leftBytes(): number {
+    return this.#freeBytes + this.#goingBytes - this.#takenBytes
   }
 
   /** Tried once for each device of the store. */

@@ -6,23 +6,26 @@ import type { ShownFile } from './model.ts'
 // What is ours at a path, as the record has it:
 //   L<text>                  a symbolic link
 //   T<SHA-256>               a small document
-//   C<size> <time> <source>  a copy of a file of the store, by its length and its time of modification in milliseconds
+//   C<size> <time> <source>  a copy of a file of the store, by its length and its time of modification in milliseconds;
+//                            source: its digest, which stays when the store moves, or the path of an unpacked file
 //   R<size> <time> <source>  the same, where the file system shares the blocks: it takes no space
 
 const sha256 = (bytes: string | Uint8Array): string => hash('sha256', bytes)
 
 export const linkMark = (text: string): string => `L${text}`
 export const textMark = (text: string): string => `T${sha256(text)}`
-export const copyMark = (file: ShownFile): string => `C${file.sizeBytes} ${copyTimeMs(file)} ${file.path}`
+export const copyMark = (file: ShownFile, timeMs: number): string => `C${file.sizeBytes} ${timeMs} ${sourceOf(file)}`
 /** The mark of a copy of which it turned out that it shares its blocks. */
 export const sharingMark = (mark: string): string => mark.replace(/^C/, 'R')
+
+const sourceOf = ({ digest, path }: ShownFile): string => digest ?? path
 
 const COPY = /^(?<by>[CR])(?<size>\d+) (?<time>\d+) (?<source>.*)$/s
 
 /** Whether a mark is that of a copy of this file, whenever it was made. */
-export function isCopyOf(mark: string, { sizeBytes, path }: ShownFile): boolean {
+export function isCopyOf(mark: string, file: ShownFile): boolean {
   const { size, source } = COPY.exec(mark)?.groups ?? {}
-  return source === path && Number(size) === sizeBytes
+  return source === sourceOf(file) && Number(size) === file.sizeBytes
 }
 
 /** The space that what a mark stands for takes beyond the store's. */

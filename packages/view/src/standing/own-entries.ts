@@ -19,6 +19,14 @@ export interface OwnEntries {
   readonly groups?: readonly string[] | undefined
   /** Folders that were absent, the outer ones first. */
   readonly folders: readonly string[]
+  /** By path: files of the store that cannot be copied, as they were then, and why. */
+  readonly bad?: Readonly<Record<string, BadSource>> | undefined
+}
+
+/** A file of the store that cannot be copied until it changes. */
+export interface BadSource {
+  readonly stamp: string
+  readonly reason: string
 }
 
 /** Undefined if there is no such view, or nothing that can be read: then only links into the store are ours. */
@@ -39,7 +47,7 @@ export function readOwnEntries(path: string): OwnEntries | undefined {
 
 function parsed(value: unknown): OwnEntries | undefined {
   if (typeof value !== 'object' || value === null) return undefined
-  const { layout, key, entries, groups, folders } = value as { readonly [K in keyof OwnEntries]?: unknown }
+  const { layout, key, entries, groups, folders, bad } = value as { readonly [K in keyof OwnEntries]?: unknown }
   const known = STANDING_LAYOUTS.find((each) => each === layout)
   if (known === undefined || typeof entries !== 'object' || entries === null || !Array.isArray(folders))
     return undefined
@@ -51,7 +59,8 @@ function parsed(value: unknown): OwnEntries | undefined {
     ...(typeof key === 'string' && { key }),
     entries: Object.fromEntries(own) as OwnEntries['entries'],
     groups: Array.isArray(groups) ? groups.filter((each) => isBelow(each)) : [],
-    folders: folders.filter((each) => isBelow(each))
+    folders: folders.filter((each) => isBelow(each)),
+    ...(typeof bad === 'object' && bad !== null && { bad: bad as NonNullable<OwnEntries['bad']> })
   }
 }
 

@@ -6,12 +6,12 @@ import {
   rmdirSync,
   rmSync,
   symlinkSync,
-  unlinkSync,
   utimesSync,
   writeFileSync
 } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { dirname, join, relative, sep } from 'node:path'
+import { KeyedLock } from '@svc/internal-concurrency'
 import { errnoOf } from '@svc/internal-errors'
 import { isLinkRefused } from '@svc/internal-files'
 import { ioError, throwIfAborted, ViewError } from '../errors.ts'
@@ -19,8 +19,9 @@ import { copyShown } from '../place.ts'
 import { CopyRoom } from './copy-room.ts'
 import { wantedBy } from './layouts.ts'
 import { copiedBytes, copyMark, copyTimeMs, isCopyOf, lies, linkAt, linkMark, sharingMark, textMark } from './mark.ts'
-import type { Entry, StandingLayout, StandingModel, WantedEntry } from './model.ts'
+import type { Entry, ShownFile, StandingLayout, StandingModel, WantedEntry } from './model.ts'
 import { type OwnEntries, readOwnEntries, WORK_FOLDER, writeOwnEntries } from './own-entries.ts'
+import { isOfSource, SourceError, Sources } from './sources.ts'
 
 /** What a standing view should show. */
 export interface StandingRequest {
@@ -56,31 +57,58 @@ export interface StandingResult {
   readonly taken: readonly string[]
   /** The space that copies take beyond the store's. */
   readonly copiedBytes: number
-  /** How many models were left out because their copies do not fit, and what they need. */
+  /** How many models were left out because their copies do not fit, and what they need; copies that they have stay. */
   readonly lacking?: string | undefined
+  /** Which models were left out because the store's files cannot be copied, and why; copies that they have stay. */
+  readonly failed?: string | undefined
 }
+
+/** By folder: two calls at once would take each other's drafts and record. */
+const locks = new KeyedLock()
 
 /**
  * Makes a tool's folder show these models, and nothing else of the store; files of others stay. Each entry appears and
  * disappears at once, and what names others comes after them and goes before: a process that is killed leaves models as
- * they were or as they should be, and the next call does the rest. Takes as long as copying does.
- * @throws ViewError `E_NOT_LINKABLE`, `E_NO_SPACE`, `E_IO`, with the folder; of copies also `E_CORRUPT_BLOB`; `E_ABORTED`
+ * they were or as they should be, and the next call does the rest. Takes as long as copying does. A call waits for those
+ * at the same folder in this process; other processes have to keep away. A file of the store that cannot be copied leaves
+ * out its models, and is not tried again until it changes.
+ * @throws ViewError `E_NOT_LINKABLE`, `E_NO_SPACE`, `E_IO`, with the folder; `E_ABORTED`
  */
-export async function syncStanding(request: StandingRequest, options: StandingOptions = {}): Promise<StandingResult> {
+export const syncStanding = (request: StandingRequest, options: StandingOptions = {}): Promise<StandingResult> =>
+  locks.run(request.path, undefined, () => synced(request, options))
+
+async function synced(request: StandingRequest, options: StandingOptions = {}): Promise<StandingResult> {
+  const before = { made: 0, removed: 0 }
+  let bad: OwnEntries['bad']
   try {
-    return await new Sync(request, options).run()
+    for (;;) {
+      throwIfAborted(options.signal)
+      const sync = new Sync(request, options, bad)
+      try {
+        const { made, removed, ...result } = await sync.run()
+        return { ...result, made: made + before.made, removed: removed + before.removed }
+      } catch (error) {
+        if (!(error instanceof SourceError)) throw error
+        bad = sync.badWith(error)
+        before.made += sync.made
+        before.removed += sync.removed
+      }
+    }
   } catch (error) {
     throw ioError(error, 'keep the standing view', request.path)
   } finally {
-    await rm(join(request.path, WORK_FOLDER, 'drafts'), { recursive: true, force: true }).catch(() => undefined)
+    await removeDrafts(request.path).catch(() => undefined)
   }
 }
 
 /** Removes what is ours from a tool's folder, and the folder if nothing else is in it. @throws ViewError as {@link syncStanding} */
-export async function removeStanding(path: string, root: string): Promise<StandingResult> {
+export const removeStanding = (path: string, root: string): Promise<StandingResult> =>
+  locks.run(path, undefined, () => removed(path, root))
+
+async function removed(path: string, root: string): Promise<StandingResult> {
   const { layout } = readOwnEntries(path) ?? {}
   if (layout === undefined) return { entries: 0, made: 0, removed: 0, taken: [], copiedBytes: 0 }
-  const result = await syncStanding({ layout, path, root, models: [], key: '' })
+  const result = await synced({ layout, path, root, models: [], key: '' })
   try {
     for (const at of Object.keys(readOwnEntries(path)?.entries ?? {})) rmSync(join(path, at), { force: true })
     rmSync(join(path, WORK_FOLDER), { recursive: true, force: true })
@@ -98,44 +126,61 @@ class Sync {
   readonly #options: StandingOptions
   readonly #wanted = new Map<string, WantedEntry>()
   readonly #own: OwnEntries
-  readonly #taken: string[] = []
+  readonly #taken = new Set<string>()
+  readonly #sources: Sources
+  /** What the models that are left out would have. */
+  readonly #leftOut: WantedEntry[] = []
+  /** By path: the times of the sources of copies, also if they go meanwhile. */
+  readonly #times = new Map<string, number>()
+  made = 0
+  removed = 0
   /** By path: the marks of what may lie there, as recorded. */
   #marks: Readonly<Record<string, readonly string[]>>
   /** The sources of the copies of this run that share their blocks. */
   readonly #sharing = new Set<string>()
   #drafts = 0
 
-  constructor(request: StandingRequest, options: StandingOptions) {
+  /** @param bad what an attempt before this one could not copy */
+  constructor(request: StandingRequest, options: StandingOptions, bad: OwnEntries['bad']) {
     this.#request = request
     this.#options = options
     const { layout, path } = request
     mkdirSync(path, { recursive: true })
     this.#own = readOwnEntries(path) ?? { layout, entries: {}, folders: [] }
     this.#marks = this.#own.entries
+    this.#sources = new Sources({ ...this.#own.bad, ...bad })
+  }
+
+  badWith(error: SourceError): OwnEntries['bad'] {
+    return this.#sources.with(error)
   }
 
   async run(): Promise<StandingResult> {
     const { path, layout, copy, models, requireRoom } = this.#request
-    rmSync(join(path, WORK_FOLDER, 'drafts'), { recursive: true, force: true })
+    await removeDrafts(path)
     const isCopying = copy === true && models.length > 0
     const place = { folder: path, hasLinks: !isCopying || this.#hasLinks() }
     const wantedOf = (some: readonly StandingModel[]): readonly WantedEntry[] => wantedBy(layout, some, place)
-    const room = isCopying ? new CopyRoom(path) : undefined
+    const room = isCopying ? new CopyRoom(path, this.#goingBytes(wantedOf(models))) : undefined
     const shown = room === undefined ? models : await this.#fitting(models, room, wantedOf)
     const lacking = room?.lacking
     if (lacking !== undefined && requireRoom === true) throw new ViewError('E_NO_SPACE', lacking, { path })
     for (const each of wantedOf(shown)) if (!this.#wanted.has(each.at)) this.#wanted.set(each.at, each)
-    return { ...(await this.#change()), lacking }
+    const { failed, bad } = this.#sources
+    // without a key, the next start tries again what was left out
+    const key = lacking === undefined && failed === undefined ? this.#request.key : undefined
+    return { ...(await this.#change({ key, bad }, room?.isTight === true)), lacking, failed }
   }
 
-  async #change(): Promise<StandingResult> {
-    const { path, layout, key } = this.#request
-    const there = this.#there(this.#wanted.values())
+  async #change(found: Pick<OwnEntries, 'key' | 'bad'>, isTight: boolean): Promise<StandingResult> {
+    const { path, layout } = this.#request
+    const kept = this.#there(this.#leftOut.filter(({ at }) => !this.#wanted.has(at)))
+    const there = { ...kept, ...this.#there(this.#wanted.values()) }
     const toMake = [...this.#wanted.values()].filter(({ at }) => there[at] === undefined)
-    const stale = Object.keys(this.#own.entries).filter((at) => !this.#wanted.has(at))
+    const stale = Object.keys(this.#own.entries).filter((at) => !this.#wanted.has(at) && kept[at] === undefined)
     const makeable = toMake.filter((each) => this.#isOursOrAbsent(each.at))
     const folders = this.#foldersWith(makeable)
-    const groups = new Set([...this.#wanted.values()].flatMap(({ group }) => group ?? []))
+    const groups = new Set([...this.#leftOut, ...this.#wanted.values()].flatMap(({ group }) => group ?? []))
     const touched = withGroups(makeable, [...this.#wanted.values()])
     if (makeable.length > 0 || stale.length > 0) {
       // known as ours before they are there
@@ -144,20 +189,21 @@ class Sync {
       this.#marks = entries
       const all = [...new Set([...(this.#own.groups ?? []), ...groups])]
       writeOwnEntries(path, { layout, entries, groups: all, folders })
+      if (isTight) await this.#removeAll([...stale, ...makeable.flatMap(({ at }) => (this.#isOwnCopy(at) ? at : []))])
       await this.#make(makeable)
-      this.#removeAll(stale)
+      await this.#removeAll(stale)
     }
     const entries = { ...there, ...this.#there(touched) }
-    const needed = new Set([...this.#wanted.keys()].flatMap(foldersAbove))
+    const needed = new Set([...this.#wanted.keys(), ...Object.keys(kept)].flatMap(foldersAbove))
     const isKept = (folder: string): boolean => needed.has(folder) || !removeIfEmpty(join(path, folder))
-    const kept = folders.toReversed().filter(isKept)
-    const own: OwnEntries = { layout, key, entries, groups: [...groups], folders: kept.toReversed() }
+    const standing = folders.toReversed().filter(isKept).toReversed()
+    const own: OwnEntries = { layout, ...found, entries, groups: [...groups], folders: standing }
     if (JSON.stringify(own) !== JSON.stringify(this.#own)) writeOwnEntries(path, own)
     return {
       entries: Object.keys(entries).length,
-      made: makeable.length,
-      removed: stale.length,
-      taken: this.#taken,
+      made: this.made,
+      removed: this.removed,
+      taken: [...this.#taken].slice(0, MAX_NAMED),
       copiedBytes: Object.values(entries).reduce((sum, [mark = '']) => sum + copiedBytes(mark), 0)
     }
   }
@@ -186,12 +232,28 @@ class Sync {
     for (const model of models) {
       const wanted = wantedOf([model])
       const toMake = wanted.filter((each) => !this.#isThere(each) && this.#isOursOrAbsent(each.at, false))
-      const files = withGroups(toMake, wanted).filter(({ at }) => !counted.has(at))
-      if (!(await room.take(files.flatMap(({ entry }) => ('file' in entry ? entry.file : []))))) continue
-      for (const { at } of files) counted.add(at)
-      fitting.push(model)
+      const all = withGroups(toMake, wanted)
+      const files = all.filter(({ at }) => !counted.has(at))
+      if (this.#sources.admits(model, filesOf(all)) && (await room.take(filesOf(files)))) {
+        for (const { at } of files) counted.add(at)
+        fitting.push(model)
+      } else this.#leftOut.push(...wanted.filter(({ isLast }) => isLast !== true))
     }
     return fitting
+  }
+
+  /** Of the copies that are not wanted any more. */
+  #goingBytes(wanted: readonly WantedEntry[]): number {
+    const staying = new Set(wanted.filter((each) => this.#isThere(each)).map(({ at }) => at))
+    return Object.entries(this.#own.entries)
+      .filter(([at]) => !staying.has(at))
+      .flatMap(([at, marks]) => marks.filter((mark) => lies(join(this.#request.path, at), mark) === true).slice(0, 1))
+      .reduce((sum, mark) => sum + copiedBytes(mark), 0)
+  }
+
+  #isOwnCopy(at: string): boolean {
+    const path = join(this.#request.path, at)
+    return (this.#own.entries[at] ?? []).some((mark) => copiedBytes(mark) > 0 && lies(path, mark) === true)
   }
 
   /** The folders that we made, or are about to make, the outer ones first. */
@@ -212,19 +274,39 @@ class Sync {
         continue
       }
       const draft = this.#draft()
-      for (const { at, entry, group: of } of this.#wanted.values())
-        if (of === group) await this.#place(join(draft, at.slice(group.length + 1)), entry)
+      const whole = [...this.#wanted.values()].filter((each) => each.group === group)
+      for (const { at, entry } of whole) await this.#place(join(draft, at.slice(group.length + 1)), entry)
       mkdirSync(dirname(join(path, group)), { recursive: true })
-      if (exists(join(path, group))) renameSync(join(path, group), this.#draft())
-      renameSync(draft, join(path, group))
+      // others may have come while the copies were made
+      if (this.#isOnlyOurs(group)) {
+        if (exists(join(path, group))) renameSync(join(path, group), this.#draft())
+        renameSync(draft, join(path, group))
+        this.made += members.length
+      } else for (const { at } of members) this.#put(join(draft, at.slice(group.length + 1)), at)
     }
     for (const isLast of [false, true])
       for (const { at, entry, isLast: named = false } of single)
-        if (named === isLast) await this.#replace(join(path, at), entry)
+        if (named === isLast) {
+          const draft = this.#draft()
+          await this.#place(draft, entry)
+          this.#put(draft, at)
+        }
   }
 
-  /** What names others goes first; a folder that appeared at once goes at once. */
-  #removeAll(stale: readonly string[]): void {
+  /** Gives a draft its name, unless somebody else has taken that meanwhile. */
+  #put(draft: string, at: string): void {
+    if (!this.#isOursOrAbsent(at)) return
+    const to = join(this.#request.path, at)
+    mkdirSync(dirname(to), { recursive: true })
+    renameSync(draft, to)
+    this.made++
+  }
+
+  /**
+   * What names others goes first; a folder that appeared at once goes at once. All of it goes by its name, and the bytes
+   * afterwards: that takes long for large ones.
+   */
+  async #removeAll(stale: readonly string[]): Promise<void> {
     const { path } = this.#request
     const rank = (at: string): number => {
       if (/(?:^|\/)(?:refs|trees|manifests)\/|^models\.ini$|\.yaml$/.test(at)) return 0
@@ -234,11 +316,16 @@ class Sync {
     for (const group of this.#own.groups ?? []) {
       const members = Object.keys(this.#own.entries).filter((at) => at.startsWith(`${group}/`))
       const isWhole = members.length > 0 && members.every((at) => going.has(at))
-      if (isWhole && exists(join(path, group)) && this.#isOnlyOurs(group)) renameSync(join(path, group), this.#draft())
+      if (!isWhole || !exists(join(path, group)) || !this.#isOnlyOurs(group)) continue
+      renameSync(join(path, group), this.#draft())
+      this.removed += members.length
     }
-    for (const at of stale.toSorted((a, b) => rank(a) - rank(b)))
-      if (this.#isOursOrAbsent(at, false)) unlinkIfThere(join(path, at))
-    rmSync(join(path, WORK_FOLDER, 'drafts'), { recursive: true, force: true })
+    for (const at of stale.toSorted((a, b) => rank(a) - rank(b))) {
+      if (!exists(join(path, at)) || !this.#isOursOrAbsent(at, false)) continue
+      renameSync(join(path, at), this.#draft())
+      this.removed++
+    }
+    await removeDrafts(path)
   }
 
   #isOnlyOurs(folder: string): boolean {
@@ -258,13 +345,6 @@ class Sync {
     return draft
   }
 
-  async #replace(to: string, entry: Entry): Promise<void> {
-    const draft = this.#draft()
-    await this.#place(draft, entry)
-    mkdirSync(dirname(to), { recursive: true })
-    renameSync(draft, to)
-  }
-
   async #place(to: string, entry: Entry): Promise<void> {
     throwIfAborted(this.#options.signal)
     mkdirSync(dirname(to), { recursive: true })
@@ -272,9 +352,19 @@ class Sync {
     if ('link' in entry) return this.#link(to, entry.link)
     const { file } = entry
     if (this.#request.copy !== true) return this.#link(to, file.path)
-    if (await copyShown(file, to, this.#options)) this.#sharing.add(file.path)
-    const time = copyTimeMs(file) / 1000
+    const time = this.#timeOf(file) / 1000
+    try {
+      if (await copyShown(file, to, this.#options)) this.#sharing.add(file.path)
+    } catch (error) {
+      throw isOfSource(error, file) ? new SourceError(file.path, error) : error
+    }
     utimesSync(to, time, time)
+  }
+
+  #timeOf(file: ShownFile): number {
+    const time = this.#times.get(file.path) ?? copyTimeMs(file)
+    this.#times.set(file.path, time)
+    return time
   }
 
   #link(to: string, text: string): void {
@@ -304,7 +394,7 @@ class Sync {
     if ('text' in entry) return textMark(entry.text)
     if ('link' in entry) return linkMark(entry.link)
     const { file } = entry
-    return this.#request.copy === true ? copyMark(file) : linkMark(file.path)
+    return this.#request.copy === true ? copyMark(file, this.#timeOf(file)) : linkMark(file.path)
   }
 
   /** What may lie there as it should be. */
@@ -325,7 +415,7 @@ class Sync {
     if ((this.#own.entries[at] ?? []).some((mark) => lies(path, mark) !== false)) return true
     const link = linkAt(path)
     if (link === undefined || link.startsWith(`${this.#request.root}${sep}`)) return true
-    if (isNoted && this.#taken.length < MAX_NAMED) this.#taken.push(path)
+    if (isNoted) this.#taken.add(path)
     return false
   }
 }
@@ -337,6 +427,9 @@ function withGroups(toMake: readonly WantedEntry[], wanted: readonly WantedEntry
   return [...new Set([...toMake, ...beside])]
 }
 
+const filesOf = (entries: readonly WantedEntry[]): readonly ShownFile[] =>
+  entries.flatMap(({ entry }) => ('file' in entry ? entry.file : []))
+
 /** The folders of a path below the view, the inner ones first. */
 function foldersAbove(at: string): readonly string[] {
   const folders: string[] = []
@@ -346,13 +439,8 @@ function foldersAbove(at: string): readonly string[] {
 
 const exists = (path: string): boolean => lstatSync(path, { throwIfNoEntry: false }) !== undefined
 
-function unlinkIfThere(path: string): void {
-  try {
-    unlinkSync(path)
-  } catch (error) {
-    if (errnoOf(error) !== 'ENOENT') throw error
-  }
-}
+const removeDrafts = (path: string): Promise<void> =>
+  rm(join(path, WORK_FOLDER, 'drafts'), { recursive: true, force: true })
 
 function removeIfEmpty(folder: string): boolean {
   try {
