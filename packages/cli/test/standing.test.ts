@@ -1,5 +1,6 @@
 // Folders of tools that follow the store: imports, removals and evictions show in all within a second.
 import {
+  chmodSync,
   existsSync,
   lstatSync,
   mkdirSync,
@@ -192,7 +193,8 @@ it('--copy makes copies, which du tells, which follow, and which a tool may over
   )
   const takes = standing.map(({ copiedBytes = 0 }) => copiedBytes)
   const { stderr } = await other.svc('du')
-  for (const [i, { path }] of standing.entries()) expect(stderr.includes(path)).toBe(takes[i]! > 0)
+  for (const [i, { path }] of standing.entries())
+    expect(stderr.includes(`to free them: svc view --rm ${path}`)).toBe(takes[i]! > 0)
   rmSync(file('one'))
   writeFileSync(file('one'), 'written by the tool')
   await ok(other, 'rm', 'me/two:q8_0')
@@ -205,6 +207,23 @@ it('--copy makes copies, which du tells, which follow, and which a tool may over
   await other.resume()
   await soon(() => existsSync(at('copied/models.ini'))).toBe(true)
   expect(statSync(at('copied/me--one--q8_0.gguf')).ino).toBe(copy.ino)
+})
+
+it('a damaged model keeps no other out of a folder of copies, and is named', async () => {
+  const other = await testDaemon()
+  for (const [i, name] of ['one', 'two'].entries()) {
+    writeFileSync(join(other.folder, `${name}-q8_0.gguf`), makeGguf({ seed: i }))
+    await ok(other, 'import', 'local', `${name}-q8_0.gguf`, '--as', `me/${name}`)
+  }
+  const [blob = ''] = (await ok(other, 'path', 'me/one:q8_0')).split('\n')
+  const bytes = readFileSync(blob)
+  bytes[bytes.length - 1]! ^= 1
+  chmodSync(blob, 0o644)
+  writeFileSync(blob, bytes)
+  const { code, stderr } = await other.svc('view', 'add', 'lmstudio', 'models', '--copy')
+  expect([code, stderr]).toEqual([0, expect.stringContaining('warning: no copies of me/one:q8_0')])
+  expect(filesIn(join(other.folder, 'models'))).toEqual(['me/two/two-q8_0.gguf'])
+  expect(await ok(other, 'view')).toContain('no copies of me/one:q8_0')
 })
 
 it("llama-server's router is told of each change, also when it failed before, and needs not run", async () => {
@@ -232,6 +251,15 @@ it("llama-server's router is told of each change, also when it failed before, an
   await soon(() => asked.length).toBeGreaterThan(before)
   expect(readFileSync(join(other.folder, 'models/models.ini'), 'utf8')).toContain('[me/one:q8_0]')
   await expect.poll(async () => await ok(other, 'view')).not.toContain('503')
+  // a folder that goes is told once more, when it is empty
+  await ok(other, 'view', 'add', 'llama', 'going', '--reload', address)
+  const going = join(other.folder, 'going')
+  expect(existsSync(going)).toBe(true)
+  await soon(() => asked.length).toBeGreaterThan(before + 1)
+  let wasThere: boolean | undefined
+  router.prependListener('request', () => (wasThere = existsSync(going)))
+  await ok(other, 'view', '--rm', 'going')
+  expect(wasThere).toBe(false)
   router.closeAllConnections()
   await new Promise((resolve) => router.close(resolve))
   await add('three')

@@ -228,7 +228,9 @@ const TIMEOUT_FACTORS: Readonly<Partial<Record<RouteId, number>>> = {
   adopt: 10,
   adoptPlan: 10,
   makeSnapshot: 0,
-  makeView: 0
+  makeView: 0,
+  addStandingView: 0,
+  removeStandingView: 0
 }
 
 /** Creates a client; connects on the first call. */

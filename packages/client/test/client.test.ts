@@ -108,6 +108,23 @@ describe('calls', () => {
     hasty.close()
   })
 
+  it('what copies or removes folders has no time-out', async () => {
+    const release = Promise.withResolvers<void>()
+    handler = async (_request, response) => {
+      await release.promise
+      json(response, 200, { path: '/tool', removed: true })
+    }
+    const hasty = createClient({ socketPath, timeoutMs: 20 })
+    const calls = [
+      hasty.addStandingView({ layout: 'llama', path: '/tool', copy: true }),
+      hasty.removeStandingView({ path: '/tool' })
+    ]
+    expect(await failure(hasty.models())).toMatchObject({ code: 'E_NO_ANSWER' })
+    release.resolve()
+    for (const answer of await Promise.all(calls)) expect(answer).toMatchObject({ path: '/tool' })
+    hasty.close()
+  })
+
   it("rejects with the signal's own reason, before and during a call", async () => {
     const reason = new Error('enough')
     expect(await failure(client.models({ signal: AbortSignal.abort(reason) }))).toBe(reason)

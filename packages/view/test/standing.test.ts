@@ -206,7 +206,7 @@ test('copies are known by their digests: those of a store that has moved stay, a
   await syncStanding({ ...COPIES, path, root, models })
   const moved = join(root, '../moved')
   fs.renameSync(root, moved)
-  const there = [...models.map(({ ns, name }) => model(moved, name)), model(moved, 'c', 'c-1.gguf', 'c-2.gguf')]
+  const there = [...models.map(({ name }) => model(moved, name)), model(moved, 'c', 'c-1.gguf', 'c-2.gguf')]
   withRoom(0)
   const request = { ...COPIES, path, root: moved, models: there }
   expect(await syncStanding(request)).toMatchObject({ made: 0, removed: 0, entries: 2, lacking: expect.any(String) })

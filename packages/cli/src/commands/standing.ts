@@ -2,7 +2,7 @@ import { homedir } from 'node:os'
 import { resolve } from 'node:path'
 import type { StandingView, StandingViewBody } from '@svc/client'
 import { type StandingLayout, toolFolder } from '@svc/view'
-import { count, formatBytes } from '../format.ts'
+import { count, formatBytes, shellWord } from '../format.ts'
 import type { Session } from '../session.ts'
 
 /** `svc view add LAYOUT [DIR] [--match GLOB]… [--copy] [--reload URL]` */
@@ -18,6 +18,7 @@ export async function addStanding(
   if (session.json) return session.document(view)
   session.print(view.path)
   session.note(`it follows this store: ${count(view.entries, 'file')}; ${HOW_TO_USE[layout](view.path)}`)
+  if (view.problem !== undefined) session.note(`warning: ${view.problem}`)
   tellTaken(session, view)
 }
 
@@ -39,7 +40,9 @@ export function tellTaken(session: Session, { taken = [], path }: StandingView):
 export async function copyLines({ client }: Session): Promise<readonly string[]> {
   const views = await client.standingViews()
   return views.flatMap(({ path, copiedBytes }) =>
-    copiedBytes === undefined ? [] : [`${formatBytes(copiedBytes)} more of copies in ${path}: svc view --rm frees them`]
+    copiedBytes === undefined
+      ? []
+      : [`${formatBytes(copiedBytes)} more of copies in ${path}; to free them: svc view --rm ${shellWord(path)}`]
   )
 }
 

@@ -77,14 +77,24 @@ export class FollowedFolder {
   /** Compares it for the first time, and waits for the end. @throws ViewError; LibraryError `E_INVALID` for a disk that is away */
   async fill(now: ModelsNow): Promise<void> {
     await this.#start(now, { isThorough: true, requireRoom: true }).ended
-    if (this.#problem !== undefined) throw new LibraryError('E_INVALID', this.#problem)
   }
 
   /** From now on it does not follow: ends what it does, also in the midst of a copy. */
   async end(): Promise<void> {
-    this.#stop.abort()
     this.#router?.close()
+    await this.stop()
+  }
+
+  /** As {@link end}, before the folder goes: {@link gone} follows. */
+  async stop(): Promise<void> {
+    this.#stop.abort()
     await this.#running?.ended.catch(() => undefined)
+  }
+
+  /** The folder is empty now, which its router learns. */
+  async gone(): Promise<void> {
+    await this.#router?.changed()
+    this.#router?.close()
   }
 
   view(): StandingView {
@@ -152,7 +162,7 @@ export class FollowedFolder {
     const all = [...laid.values()].filter((model) => model !== undefined)
     const request = { layout, path, models: all, key, copy, requireRoom }
     const result = await views.standing.sync(request, { signal: this.#stop.signal, onProgress })
-    const { entries, taken, made, removed, copiedBytes, lacking } = result
+    const { entries, taken, made, removed, copiedBytes, lacking, failed } = result
     await this.#places.note(path)
     if (layout === 'hf') for (const manifest of this.#shown) if (!now.has(manifest)) await views.standing.end(manifest)
     this.#key = key
@@ -161,11 +171,12 @@ export class FollowedFolder {
     this.#taken = taken
     this.#shown = now
     this.#laid = laid
-    this.#problem = lacking
-    if (lacking !== undefined) this.#retryAt = clock.now() + RETRY_MS
+    const problems = [lacking, failed].filter((each) => each !== undefined)
+    this.#problem = problems.length === 0 ? undefined : problems.join('; ')
+    if (this.#problem !== undefined) this.#retryAt = clock.now() + RETRY_MS
     if (made + removed === 0) return
     log.info({ path, layout, made, removed }, 'a standing view follows')
-    this.#router?.changed()
+    void this.#router?.changed()
   }
 
   /** Only looked at after a start, or when somebody asks; after a start the entries are not counted until then. */

@@ -12,7 +12,7 @@ export class LlamaRouter {
   readonly #clock: Clock
   readonly #closing = new AbortController()
   #isStale = false
-  #isTelling = false
+  #telling: Promise<void> | undefined
   #retry: Timer | undefined
   /** Why it does not know of the latest change. */
   problem: string | undefined
@@ -23,10 +23,10 @@ export class LlamaRouter {
     this.#clock = clock
   }
 
-  /** Tells it that its folder has changed; one request at a time. */
-  changed(): void {
+  /** Tells it that its folder has changed; one request at a time. Resolves once it knows, or {@link problem} does. */
+  changed(): Promise<void> {
     this.#isStale = true
-    if (!this.#isTelling) void this.#tell()
+    return (this.#telling ??= this.#tell())
   }
 
   close(): void {
@@ -35,7 +35,6 @@ export class LlamaRouter {
   }
 
   async #tell(): Promise<void> {
-    this.#isTelling = true
     this.#retry?.cancel()
     try {
       while (this.#isStale) {
@@ -46,9 +45,9 @@ export class LlamaRouter {
     } catch (error) {
       if (this.#closing.signal.aborted) return
       this.problem = `llama-server at ${this.#url.origin} was not told: ${(error as Error).message}`
-      this.#retry = this.#clock.after(RETRY_MS, () => this.changed())
+      this.#retry = this.#clock.after(RETRY_MS, () => void this.changed())
     } finally {
-      this.#isTelling = false
+      this.#telling = undefined
     }
   }
 

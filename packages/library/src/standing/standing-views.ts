@@ -1,5 +1,6 @@
 import { sep } from 'node:path'
 import type { Timer } from '@svc/internal-clock'
+import { KeyedLock } from '@svc/internal-concurrency'
 import { LibraryError } from '@svc/internal-state'
 import { FollowedFolder, type ModelsNow } from './followed-folder.ts'
 import { KnownPlaces } from './known-places.ts'
@@ -19,6 +20,8 @@ export class StandingViews {
   readonly #deps: StandingDeps
   readonly #places: KnownPlaces
   readonly #views = new Map<string, FollowedFolder>()
+  /** By folder: an addition waits for one that is being filled. */
+  readonly #adding = new KeyedLock()
   #notBefore = 0
   #timer: Timer | undefined
   #running: Promise<void> | undefined
@@ -43,10 +46,16 @@ export class StandingViews {
 
   /** Takes as long as copying does. @throws LibraryError `E_INVALID`; ViewError if it cannot be filled, and then nothing is saved */
   async add(config: StandingFolder): Promise<StandingView> {
-    const { layout, path } = config
-    const { store, save } = this.#deps
+    const { path } = config
+    const { store } = this.#deps
     if (path === store.root || path.startsWith(store.root + sep))
       throw new LibraryError('E_INVALID', `${path} lies within the store`)
+    return await this.#adding.run(path, undefined, () => this.#add(config))
+  }
+
+  async #add(config: StandingFolder): Promise<StandingView> {
+    const { layout, path } = config
+    const { save } = this.#deps
     const before = this.#views.get(path)
     if (before !== undefined && before.config.layout !== layout)
       throw new LibraryError('E_INVALID', `${path} follows as ${before.config.layout}; remove that first`)
@@ -59,8 +68,9 @@ export class StandingViews {
       await save?.(path, config)
     } catch (error) {
       await folder.end()
-      this.#views.delete(path)
-      if (before !== undefined) this.#views.set(path, new FollowedFolder(before.config, this.#deps, this.#places))
+      // unless it was removed meanwhile
+      if (this.#views.get(path) === folder && this.#views.delete(path) && before !== undefined)
+        this.#views.set(path, new FollowedFolder(before.config, this.#deps, this.#places))
       throw error
     }
     if (this.#timer === undefined) this.#look()
@@ -72,8 +82,10 @@ export class StandingViews {
     const folder = this.#views.get(path)
     if (folder !== undefined) await this.#deps.save?.(path, undefined)
     this.#views.delete(path)
-    await folder?.end()
-    const { removed, made, entries } = await this.#deps.views.standing.remove(path)
+    await folder?.stop()
+    const { removed, made, entries } = await this.#deps.views.standing
+      .remove(path)
+      .finally(async () => await folder?.gone())
     await this.#places.forget(path)
     if (folder === undefined && removed + made + entries === 0)
       throw new LibraryError('E_NOT_FOUND', `no folder at ${path} follows this store`)

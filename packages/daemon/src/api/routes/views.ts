@@ -32,5 +32,8 @@ export const viewRoutes = ({ views, needed, standing }: ViewRoutesDeps) => ({
     takeTime(exchange)
     return standing.add(folderOf(body))
   }),
-  removeStandingView: defineRoute(ROUTES.removeStandingView, ({ body }) => standing.remove(body.path))
+  removeStandingView: defineRoute(ROUTES.removeStandingView, ({ body }, exchange) => {
+    takeTime(exchange)
+    return standing.remove(body.path)
+  })
 })
