@@ -176,7 +176,8 @@ test('what others put there while copies are made stays, and is named', async ()
   const group = join(path, 'me/b-q8_0')
   rmSync(join(group, 'b-2.gguf'))
   const onCopied = (): void => {
-    mkdirSync(join(path, 'me/a'), { recursive: true })
+    if (existsSync(join(path, 'me/a'))) return
+    mkdirSync(join(path, 'me/a'))
     for (const place of [placeOf(path, 'a'), join(group, 'own.gguf')]) writeFileSync(place, 'of the tool')
   }
   const { taken } = await syncStanding({ ...request, models: [split, model(root, 'a')] }, { onCopied })
