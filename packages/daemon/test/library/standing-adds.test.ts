@@ -1,6 +1,6 @@
 import { existsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { expect, it } from 'vitest'
+import { expect, it, onTestFinished } from 'vitest'
 import { temporaryFolder, testDaemon } from '../support/daemon.ts'
 import { gguf } from '../support/models.ts'
 
@@ -12,6 +12,7 @@ it('a folder that is added again while it is being filled is filled once', async
   const { standing } = daemon.running.context.views
   const sync = standing.sync.bind(standing)
   const [begun, go] = [Promise.withResolvers<AbortSignal | undefined>(), Promise.withResolvers<void>()]
+  onTestFinished(() => go.resolve())
   // as long as a large copy
   standing.sync = async (request, call) => {
     begun.resolve(call?.signal)
