@@ -210,10 +210,10 @@ test('with --in-process a daemon that runs is used, and what needs one that stay
   timeout: 120_000
 }, async () => {
   const { home, svc } = newcomer()
-  for (const command of ['share me/tiny:q8_0', 'start', 'service install', 'ui']) {
+  for (const command of ['share me/tiny:q8_0', 'start', 'service install', 'ui', 'view add llama models']) {
     const ran = await svc([...command.split(' '), '--in-process'])
     expect(ran).toMatchObject({ code: 2, stdout: '' })
-    expect(ran.stderr).toMatch(/^svc: svc (share|start|service install|ui) needs a daemon that stays/)
+    expect(ran.stderr).toMatch(/^svc: svc (share|start|service install|ui|view add) needs a daemon that stays/)
   }
   const { stdout: status } = await svc(['start'])
   expect((await svc(['status', '--in-process'])).stdout).toContain(`pid ${/pid (\d+)/.exec(status)![1]}`)
@@ -239,6 +239,17 @@ test('a command with --in-process that is ended by a signal leaves nothing', { t
   expect(await svc(['--in-process', 'import', 'local', 'tiny', '--as', 'me/tiny', '--quiet'])).toMatchObject({
     code: 0
   })
+  // the program may have more to do, with the model and its daemon
+  const ending = 'trap "test -S $TMPDIR/svc-*/s.sock && exit 7" TERM; echo here; while :; do sleep 0.1; done'
+  const exec = spawn(join(bin, 'svc'), ['--in-process', 'exec', 'me/tiny:q8_0', '--', 'sh', '-c', ending], {
+    cwd: home,
+    env,
+    stdio: ['ignore', 'pipe', 'inherit']
+  })
+  await once(exec.stdout, 'data')
+  exec.kill('SIGTERM')
+  expect(await once(exec, 'close')).toEqual([7, null])
+  expect(readdirSync(join(home, 'tmp'))).toEqual([])
   for (const [signal, end] of [
     // that of the program, which gets the signal
     ['SIGTERM', [143, null]],

@@ -26,7 +26,22 @@ const GROUPS: readonly (readonly [heading: string, addCommands: (tools: CommandT
 ]
 
 /** Commands, by module or module and name, whose effect needs a daemon after they have ended. */
-const STAYING: ReadonlySet<string> = new Set(['running', 'service', 'ui', 'daemon.share', 'daemon.swarm'])
+const STAYING: ReadonlySet<string> = new Set([
+  'running',
+  'service',
+  'ui',
+  'daemon.share',
+  'daemon.swarm',
+  'standing.addStanding'
+])
+
+/** Commands, by module and name, that fetch from peers which nobody names. */
+const FINDING_PEERS: ReadonlySet<string> = new Set([
+  'importSource.importSource',
+  'imports.importBt',
+  'catalog.importCatalog',
+  'jobs.pull'
+])
 
 /** As it is typed after `svc`. */
 const namesOf = (command: Command): string =>
@@ -108,11 +123,13 @@ const action =
       const { [name]: work } = (await MODULES[module]()) as Readonly<Record<PropertyKey, CommandWork>>
       await work!(session, ...given)
     }
-    if (options.inProcess === true && (STAYING.has(module) || STAYING.has(`${module}.${String(name)}`)))
+    const full = `${module}.${String(name)}`
+    if (options.inProcess === true && (STAYING.has(module) || STAYING.has(full)))
       throw usage(`svc ${namesOf(command)} needs a daemon that stays: one with --in-process ends with its command`)
     if (needsDaemon && options.inProcess === true) {
       const { withDaemonInProcess } = await import('./service/in-process.ts')
-      return withDaemonInProcess((socket = options.socket) => open({ ...options, ...(socket && { socket }) }), carryOut)
+      const openAt = (socket = options.socket): Session => open({ ...options, ...(socket && { socket }) })
+      return withDaemonInProcess(openAt, carryOut, { findsPeers: FINDING_PEERS.has(full) })
     }
     const session = open(options)
     try {

@@ -11,7 +11,10 @@ import { Captured, QUIET_SWARM, svc, testDaemon } from './support.ts'
 
 vi.setConfig({ testTimeout: 120_000 })
 
-it('waits for a starting daemon, and says so', async () => {
+it.each([
+  ['', []],
+  [', also with --in-process', ['--in-process']]
+])('waits for a starting daemon, and says so%s', async (_, options) => {
   const { folder, root, socketPath, svc, pause } = await testDaemon({ fileConfig: { swarm: QUIET_SWARM } })
   makeModelFolder(join(folder, 'Tiny'), { ggufs: { q8_0: 'Q8_0' } })
   expect(await svc('import', 'local', 'Tiny', '--as', 'acme/tiny')).toMatchObject({ code: 0 })
@@ -36,7 +39,7 @@ it('waits for a starting daemon, and says so', async () => {
   const [stdout, stderr] = [new Captured('utf8'), new Captured('utf8')]
   stderr.when('the daemon is starting', () => void child.kill('SIGCONT'))
   const terminal = { stdout: stdout.output, stderr: stderr.output, cwd: folder, env: { SVC_SOCKET: socketPath } }
-  expect(await run(['ls', '--format', 'ids'], '1.2.3', terminal, new AbortController().signal)).toBe(0)
+  expect(await run(['ls', '--format', 'ids', ...options], '1.2.3', terminal, new AbortController().signal)).toBe(0)
   expect(stdout.text).toContain('acme/tiny:q8_0')
   expect(stderr.text).toMatch(/^the daemon is starting .*…\n/)
   expect(state()).toBe('running')

@@ -9,7 +9,7 @@ export {
 } from '@svc/library'
 export type { StandingFolder } from '@svc/library/parts'
 export { type DaemonOptions, type RunningDaemon, startDaemon } from './app/daemon.ts'
-export { startForCommand } from './app/for-command.ts'
+export { type CommandNeeds, startForCommand } from './app/for-command.ts'
 export { type DaemonConfig, loadConfig, mergeConfig } from './config/config.ts'
 export type { FileConfig } from './config/keys.ts'
 export { ConfigError, DaemonError, type DaemonErrorDetails, StartError } from './errors.ts'

@@ -12,6 +12,8 @@ const PUBLIC_DHT_NODES = ['router.bittorrent.com:6881', 'router.utorrent.com:688
 export interface EngineDeps extends Pick<Library, 'clock' | 'log' | 'ports'> {
   readonly settings: SwarmSettings
   readonly peerAddress: PeerAddress
+  /** False: peers are only connected to, and no port is kept. */
+  readonly listens: boolean
   readonly limit: TokenBucket
   readonly downloads?: SwarmOptions['downloadLimit']
   readonly parse: ParseAnswer
@@ -19,23 +21,24 @@ export interface EngineDeps extends Pick<Library, 'clock' | 'log' | 'ports'> {
   readonly headersFor: SignedRequests['headersFor'] | undefined
 }
 
-/** The BitTorrent engine, listening. @throws the error of `listen`, and the engine's for invalid settings */
+/** The BitTorrent engine, at its address. @throws the error of `listen`, and the engine's for invalid settings */
 export function openEngine({
   clock,
   log,
   ports,
   settings,
   peerAddress,
+  listens,
   limit,
   downloads,
   parse,
   headersFor
 }: EngineDeps): Promise<Swarm> {
   const { dht, dhtBootstrap = PUBLIC_DHT_NODES, trusted, zone, lsd } = settings
-  const listen = (at: PeerAddress) =>
+  const open = (at: PeerAddress) =>
     createSwarm({
       clock,
-      peerAddress: at,
+      peerAddress: listens && at,
       pex: dht,
       dht: dht && { bootstrap: dhtBootstrap, host: at.host },
       uploadLimit: limit,
@@ -49,5 +52,5 @@ export function openEngine({
       onFault: ({ thread, error, count, pauseMs }) =>
         log.warn({ err: error, thread, count, pauseMs }, 'a thread that finds peers crashed or hung, and starts again')
     })
-  return ports.listen('peer', peerAddress, listen, ({ port }) => port)
+  return listens ? ports.listen('peer', peerAddress, open, ({ port }) => port) : open(peerAddress)
 }

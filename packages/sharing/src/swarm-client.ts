@@ -77,6 +77,7 @@ export class SwarmClient {
       const engine = await openEngine({
         ...deps,
         peerAddress: addresses.peer,
+        listens: addresses.listens ?? true,
         limit,
         parse: answers.parse,
         headersFor: keys && headersFor

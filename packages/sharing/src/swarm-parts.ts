@@ -28,8 +28,12 @@ export interface SwarmClientDeps
   readonly settings: SwarmSettings
   /** A limit of what is received, that others share. Absent: none. */
   readonly downloads?: SwarmOptions['downloadLimit']
-  /** Where to listen; webseed clients are served nowhere without an address. */
-  readonly addresses: { readonly peer: PeerAddress; readonly webseed: PeerAddress | undefined }
+  /** Where to listen; webseed clients are served nowhere without an address, and peers unless it `listens`, which is the default. */
+  readonly addresses: {
+    readonly peer: PeerAddress
+    readonly webseed: PeerAddress | undefined
+    readonly listens?: boolean
+  }
   /** Absent: no request to a webseed is signed. */
   readonly keys?: Pick<WebseedKeys, 'headersFor' | 'states'> | undefined
   /** Counts the webseed listener's traffic; `mark` is in the user agent of requests that it may not answer. */

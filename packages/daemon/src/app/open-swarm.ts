@@ -15,19 +15,20 @@ export async function openSwarm(
   options?: SwarmClientOptions
 ): Promise<SwarmClient> {
   const { swarm: settings } = config
-  const { peerAddr, webseedAddr } = settings
+  const { peerAddr, webseedAddr, listens } = settings
   const peer = configuredAddress(peerAddr, '[swarm] peer_addr')
-  const webseed = webseedAddr === '' ? undefined : configuredAddress(webseedAddr, '[swarm] webseed_addr')
+  const webseed =
+    webseedAddr === '' || listens === false ? undefined : configuredAddress(webseedAddr, '[swarm] webseed_addr')
   const keys = await webseedKeysOf(config, process.env)
   const sharing = await import('@svc/sharing/parts')
   try {
     const client = await sharing.SwarmClient.open(
-      { ...parts, settings, addresses: { peer, webseed }, keys, howToFetch },
+      { ...parts, settings, addresses: { peer, webseed, ...(listens === false && { listens }) }, keys, howToFetch },
       options
     )
     parts.log.info(
       { seed: settings.seed, decidedBy: 'seed under [swarm] in the configuration' },
-      'the swarm client listens'
+      listens === false ? 'the swarm client is open' : 'the swarm client listens'
     )
     return client
   } catch (cause) {

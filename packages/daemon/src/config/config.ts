@@ -36,6 +36,8 @@ export interface SwarmConfig extends Omit<Settings['swarm'], 'seed' | 'uploadLim
   /** `PUT /v1/seed` and `PUT /v1/upload-limit` change this key and the next while the daemon runs. */
   seed: boolean
   uploadLimitBytesPerSecond: number
+  /** False: peers are connected to, and nobody can connect. Default true. */
+  readonly listens?: boolean
 }
 
 /** `[catalog]` */
