@@ -34,6 +34,7 @@ export function templateFindings(template: string): readonly string[] {
     for (const what of readsIn(code)) found.add(what)
     for (const [, name] of code.matchAll(/\bmacro\s+([a-z_]\w*)/gi)) own.add(name!)
     for (const [name, kind] of unusualCallsIn(code)) if (calls.get(name) !== 'method') calls.set(name, kind)
+    if (calls.size >= MAX_CALLS) found.add(`calls more than ${MAX_CALLS} functions`)
     if (found.size >= MAX_SAID || calls.size >= MAX_CALLS) break
   }
   for (const [name, kind] of calls) if (kind === 'method' || !own.has(name)) found.add(`calls ${name}()`)
@@ -85,21 +86,33 @@ function* blocksOf(template: string): Generator<string, void, undefined> {
     }
     const { code, end } = blockAt(template, at, close)
     yield code
-    at = end + 2
+    at = RAW.test(code) ? endOfRaw(template, end) : end + 2
   }
 }
 
 /** Of an attribute that is read as an item, in its quotes. */
 const PRIVATE_NAME = /^.__\w{1,100}__.$/
 
-/** A block without its texts, in which its end may stand, too; and where it ends. */
+/** A block after which all is text, until another one. */
+const RAW = /^\{%[-+]?\s*raw\s*[-+]?$/
+
+function endOfRaw(template: string, from: number): number {
+  const end = /\{%[-+]?\s*endraw\b/g
+  end.lastIndex = from
+  return end.exec(template)?.index ?? template.length
+}
+
+/** A block without its texts; and where it ends: not within brackets, nor within texts. */
 function blockAt(template: string, from: number, close: string): { readonly code: string; readonly end: number } {
   const parts: string[] = []
   let start = from
-  let at = from
-  while (at < template.length && !template.startsWith(close, at)) {
-    const quote = template[at]
+  let at = from + close.length
+  let depth = 0
+  while (at < template.length && !(depth === 0 && template.startsWith(close, at))) {
+    const quote = template[at]!
     if (quote !== '"' && quote !== "'") {
+      if ('([{'.includes(quote)) depth++
+      else if (')]}'.includes(quote)) depth = Math.max(0, depth - 1)
       at++
       continue
     }

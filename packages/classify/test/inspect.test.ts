@@ -70,6 +70,13 @@ describe('what would run code', () => {
     ["{{ a.system('x') }}", 'system'],
     ['{{ a._private }}', '_private'],
     ["{{ x['__class__']['__mro__'] }}", '__mro__'],
+    ['{{ {1:{}}.__class__.__mro__ }}', '__mro__'],
+    ['{% raw %}{#{% endraw %}{{ x.__class__ }}', '__class__'],
+    ['{%- raw -%}{{ "{%- endraw -%}{{ x.__class__ }}', '__class__'],
+    [
+      `${Array.from({ length: 1_100 }, (_, i) => `{%macro a${i}()%}{%endmacro%}`).join('')}{{ x.__class__ }}`,
+      'more than 1000 functions'
+    ],
     ['{% macro popen(x) %}{% endmacro %}{{ a.popen(1) }}', 'popen']
   ])('a template with %s', async (template, what) => {
     expect((await inspected({ 'chat_template.jinja': utf8.encode(template) })).join()).toContain(what)

@@ -40,7 +40,8 @@ const FINDING_PEERS: ReadonlySet<string> = new Set([
   'importSource.importSource',
   'imports.importBt',
   'catalog.importCatalog',
-  'jobs.pull'
+  'jobs.pull',
+  'jobs.resume'
 ])
 
 /** As it is typed after `svc`. */

@@ -187,10 +187,13 @@ it('--copy makes copies, which du tells, which follow, and which a tool may over
   expect(readFileSync(file('one'))).toEqual(makeGguf({ seed: 1 }))
   await add('two', 2)
   await soon(() => existsSync(file('two'))).toBe(true)
-  const { standing }: { readonly standing: readonly StandingView[] } = JSON.parse(await ok(other, 'view', '--json'))
-  expect(new Set(standing.map(({ layout, copy, entries }) => `${layout} ${copy} ${entries}`))).toEqual(
-    new Set(['llama true 3', 'lmstudio true 2'])
-  )
+  const listed = async (): Promise<readonly StandingView[]> => JSON.parse(await ok(other, 'view', '--json')).standing
+  await expect
+    .poll(async () => new Set((await listed()).map(({ layout, copy, entries }) => `${layout} ${copy} ${entries}`)), {
+      timeout: 10_000
+    })
+    .toEqual(new Set(['llama true 3', 'lmstudio true 2']))
+  const standing = await listed()
   const takes = standing.map(({ copiedBytes = 0 }) => copiedBytes)
   const { stderr } = await other.svc('du')
   for (const [i, { path }] of standing.entries())

@@ -63,6 +63,15 @@ test('a second call changes nothing, and one without the models leaves nothing o
   expect(existsSync(path)).toBe(false)
 })
 
+test('a model of several files of which all get other names stays', async () => {
+  const { root, path } = place()
+  const request = { layout: 'llama', path, root } as const
+  await syncStanding({ ...request, key: 'k', models: [model(root, 'b', 'b-1-of-2.gguf', 'b-2-of-2.gguf')] })
+  const names = ['b-1-of-3.gguf', 'b-2-of-3.gguf', 'b-3-of-3.gguf']
+  await syncStanding({ ...request, key: 'l', models: [model(root, 'b', ...names)] })
+  expect(all(path)).toEqual([...names.map((name) => `me--b--q8_0/${name}`), 'models.ini'])
+})
+
 test('a file, a link elsewhere and a folder of others stay, and are named', async () => {
   const { root, path } = place()
   const models = ['a', 'b', 'c'].map((name) => model(root, name))

@@ -29,6 +29,14 @@ const of = (file: string, rows: readonly Row[]): Mutation[] =>
   }))
 
 const LIBRARY = [
+  ...of('library/src/embedded/served-parts.ts', [
+    [
+      testOf(`${DAEMON}/embedded/served-beside.test.ts`, 'what was unpacked goes'),
+      'what a mirror beside the owner unpacked goes with what is withheld',
+      "(await needed.isGiven(digest)) && verdictOf(await artifacts.standing(digest), 'hub-mirror').given",
+      'needed.isGiven(digest)'
+    ]
+  ]),
   ...of('library/src/import/importer.ts', [
     [
       PRIVATE('a private import is not announced, also after'),

@@ -28,7 +28,7 @@ export class ChangesElsewhere {
     this.#clock = clock
   }
 
-  /** Another number than before if something may have changed, up to a quarter of a second ago; also while nothing can be read. */
+  /** Another number than before if something may have changed, up to a quarter of a second ago; also when nothing can be read any more. */
   get revision(): number {
     const begunMs = this.#clock.monotonic()
     if (begunMs < this.#freshUntilMs) return this.#revision

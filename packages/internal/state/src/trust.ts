@@ -133,6 +133,9 @@ export class TrustRules {
     const rules: OpenRule[] = []
     for (const config of configs) {
       const { isFor, mode, label, inspect } = config
+      // verdicts are remembered by it
+      if (rules.some((rule) => rule.label === label))
+        throw new LibraryError('E_TRUST', `two rules have the label ${JSON.stringify(label)}`)
       rules.push({
         isFor,
         label,

@@ -56,6 +56,7 @@ export class StandingViews {
   async #add(config: StandingFolder): Promise<StandingView> {
     const { layout, path } = config
     const { save } = this.#deps
+    if (this.#isClosed) throw new LibraryError('E_CLOSED', 'the store is closed')
     const before = this.#views.get(path)
     if (before !== undefined && before.config.layout !== layout)
       throw new LibraryError('E_INVALID', `${path} follows as ${before.config.layout}; remove that first`)

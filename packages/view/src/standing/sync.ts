@@ -89,7 +89,10 @@ async function synced(request: StandingRequest, options: StandingOptions = {}): 
         return { ...result, made: made + before.made, removed: removed + before.removed }
       } catch (error) {
         if (!(error instanceof SourceError)) throw error
-        bad = sync.badWith(error)
+        const next = sync.badWith(error)
+        // left out already, and asked for again: by a group that two models share
+        if (next?.[error.path]?.stamp === bad?.[error.path]?.stamp) throw error
+        bad = next
         before.made += sync.made
         before.removed += sync.removed
       }
@@ -313,7 +316,10 @@ class Sync {
       return at.includes('/snapshots/') ? 1 : 2
     }
     const going = new Set(stale)
+    const made = new Set([...this.#wanted.values()].map(({ group }) => group))
     for (const group of this.#own.groups ?? []) {
+      // what was made anew under its name stays
+      if (made.has(group)) continue
       const members = Object.keys(this.#own.entries).filter((at) => at.startsWith(`${group}/`))
       const isWhole = members.length > 0 && members.every((at) => going.has(at))
       if (!isWhole || !exists(join(path, group)) || !this.#isOnlyOurs(group)) continue
