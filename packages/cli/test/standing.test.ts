@@ -212,6 +212,24 @@ it('--copy makes copies, which du tells, which follow, and which a tool may over
   expect(statSync(at('copied/me--one--q8_0.gguf')).ino).toBe(copy.ino)
 })
 
+it('what one hub cache no longer shows stays unpacked for another that does', async () => {
+  const other = await testDaemon()
+  const within = (...words: string[]): string => join(other.folder, ...words)
+  makeModelFolder(within('folder'), { ggufs: {} })
+  await ok(other, 'import', 'local', 'folder', '--as', 'x/tiny')
+  await ok(other, 'cp', 'x/tiny', 'y/tiny')
+  for (const ns of ['x', 'y']) await ok(other, 'view', 'add', 'hf', ns, '--match', `${ns}/*`)
+  const name = filesIn(within('y')).find((each) => /snapshots\/.*tokenizer\.json$/.test(each))!
+  expect(existsSync(within('y', name))).toBe(true)
+  await ok(other, 'rm', 'x/tiny')
+  await soon(() => filesIn(within('x'))).toEqual([])
+  // folders follow in turns: the first has ended its change when the second shows the next one
+  writeFileSync(within('late-q8_0.gguf'), makeGguf({ seed: 9 }))
+  await ok(other, 'import', 'local', 'late-q8_0.gguf', '--as', 'y/late')
+  await soon(() => filesIn(within('y')).some((each) => each.includes('late-q8_0'))).toBe(true)
+  expect(existsSync(within('y', name))).toBe(true)
+})
+
 it('a damaged model keeps no other out of a folder of copies, and is named', async () => {
   const other = await testDaemon()
   for (const [i, name] of ['one', 'two'].entries()) {

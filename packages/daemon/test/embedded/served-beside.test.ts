@@ -15,6 +15,7 @@ import { FOLDER, signerIn } from '../support/signed-models.ts'
 async function served(options: Pick<ServeOptions, 'trust'> = {}) {
   const temporary = temporaryFolder()
   vi.stubEnv('TMPDIR', temporary)
+  onTestFinished(() => void vi.unstubAllEnvs())
   const daemon = await testDaemon()
   const client = createClient(daemon.running)
   const reader = await readLibrary({ root: daemon.root })

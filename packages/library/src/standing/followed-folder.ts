@@ -44,14 +44,27 @@ export class FollowedFolder {
   /** What the folder was made from. */
   #key = ''
   #shown: ReadonlySet<Sha256Digest> = new Set()
+  readonly #isElsewhere: (manifest: Sha256Digest) => boolean
   /** What its layout knows of the models that it shows, so that a change costs no more than what changed. */
   #laid: ReadonlyMap<string, StandingModel | undefined> = new Map()
 
-  constructor(config: StandingFolder, deps: StandingDeps, places: KnownPlaces) {
+  /** @param isElsewhere whether another folder has links to what was unpacked of an artifact */
+  constructor(
+    config: StandingFolder,
+    deps: StandingDeps,
+    places: KnownPlaces,
+    isElsewhere: (manifest: Sha256Digest) => boolean
+  ) {
     this.config = config
     this.#deps = deps
     this.#places = places
+    this.#isElsewhere = isElsewhere
     this.#router = config.reload === undefined ? undefined : new LlamaRouter(config.reload, deps.clock)
+  }
+
+  /** Whether it has links to what was unpacked of an artifact. */
+  unpacks(manifest: Sha256Digest): boolean {
+    return this.config.layout === 'hf' && this.#shown.has(manifest)
   }
 
   /** Whether it was not compared with this revision, or failed some time ago. */
@@ -164,7 +177,9 @@ export class FollowedFolder {
     const result = await views.standing.sync(request, { signal: this.#stop.signal, onProgress })
     const { entries, taken, made, removed, copiedBytes, lacking, failed } = result
     await this.#places.note(path)
-    if (layout === 'hf') for (const manifest of this.#shown) if (!now.has(manifest)) await views.standing.end(manifest)
+    if (layout === 'hf')
+      for (const manifest of this.#shown)
+        if (!now.has(manifest) && !this.#isElsewhere(manifest)) await views.standing.end(manifest)
     this.#key = key
     this.#entries = entries
     this.#copiedBytes = copiedBytes

@@ -30,7 +30,7 @@ export class StandingViews {
   constructor(deps: StandingDeps) {
     this.#deps = deps
     this.#places = new KnownPlaces(deps.store.root)
-    for (const config of deps.folders) this.#views.set(config.path, new FollowedFolder(config, deps, this.#places))
+    for (const config of deps.folders) this.#views.set(config.path, this.#folder(config))
   }
 
   /** From now on the folders follow. */
@@ -53,6 +53,13 @@ export class StandingViews {
     return await this.#adding.run(path, undefined, () => this.#add(config))
   }
 
+  #folder(config: StandingFolder): FollowedFolder {
+    const folder: FollowedFolder = new FollowedFolder(config, this.#deps, this.#places, (manifest) =>
+      [...this.#views.values()].some((each) => each !== folder && each.unpacks(manifest))
+    )
+    return folder
+  }
+
   async #add(config: StandingFolder): Promise<StandingView> {
     const { layout, path } = config
     const { save } = this.#deps
@@ -62,7 +69,7 @@ export class StandingViews {
       throw new LibraryError('E_INVALID', `${path} follows as ${before.config.layout}; remove that first`)
     await before?.end()
     await this.#places.forget(path)
-    const folder = new FollowedFolder(config, this.#deps, this.#places)
+    const folder = this.#folder(config)
     this.#views.set(path, folder)
     try {
       await folder.fill(await this.#now())
@@ -71,7 +78,7 @@ export class StandingViews {
       await folder.end()
       // unless it was removed meanwhile
       if (this.#views.get(path) === folder && this.#views.delete(path) && before !== undefined)
-        this.#views.set(path, new FollowedFolder(before.config, this.#deps, this.#places))
+        this.#views.set(path, this.#folder(before.config))
       throw error
     }
     if (this.#timer === undefined) this.#look()
