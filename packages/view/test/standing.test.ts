@@ -154,7 +154,7 @@ test('a copy is verified: wrong bytes get no name, keep no other model out, and 
   const read: number[] = []
   const sync = () => syncStanding({ ...COPIES, path, root, models }, { onCopied: (bytes) => read.push(bytes) })
   const { failed } = await sync()
-  expect(failed).toMatch(/^no copies of me\/a:q8_0: .*contains the bytes of sha256:/)
+  expect(failed).toMatch(/^not all of me\/a:q8_0 is shown: .*contains the bytes of sha256:/)
   expect(all(path)).toEqual(['me/b/b.gguf'])
   expect(existsSync(join(path, '.svc/drafts'))).toBe(false)
   expect(read).toEqual([6, 6])
@@ -243,6 +243,60 @@ test('a model without room for one of its files keeps its others, and the copies
   expect(await syncStanding({ ...request, models: changed }, { onCopied })).toMatchObject({ made: 1, removed: 1 })
   expect(isGone).toBe(true)
   expect(all(path)).toEqual(['me/b-q8_0/b-1.gguf', 'me/new/n-1.gguf'])
+})
+
+test('a part of the folder that the tool has on another disk, behind a link, is emptied of ours', async () => {
+  const { root, path } = place()
+  const models = [model(root, 'a'), model(root, 'b', 'b-1.gguf', 'b-2.gguf')]
+  await syncStanding({ layout: 'llama', path, root, key: 'k', models })
+  const group = join(path, 'me--b--q8_0')
+  const moved = join(root, '../another')
+  fs.renameSync(group, moved)
+  symlinkSync(moved, group)
+  const { renameSync } = fs
+  fs.renameSync = (from, to) => {
+    if (`${from}`.startsWith(`${group}/`)) throw Object.assign(new Error('another device'), { code: 'EXDEV' })
+    renameSync(from, to)
+  }
+  syncBuiltinESMExports()
+  onTestFinished(() => {
+    Object.assign(fs, { renameSync })
+    syncBuiltinESMExports()
+  })
+  await removeStanding(path, root)
+  expect(readdirSync(moved)).toEqual([])
+  expect(readdirSync(path)).toEqual(['me--b--q8_0'])
+})
+
+test('a small file that cannot be read is left out of a hub cache, and told; the rest of its model stays', async () => {
+  const { root, path } = place()
+  const [broken, other] = [model(root, 'a', 'a.gguf', 'config.json'), model(root, 'b')]
+  const request = { layout: 'hf', path, root, key: 'k' } as const
+  const config = broken.files[1]!.path
+  const { readFileSync: read } = fs
+  let reads = 0
+  fs.readFileSync = ((file: string, ...how: never[]) => {
+    if (file !== config) return read(file, ...how)
+    reads++
+    throw Object.assign(new Error('EIO: i/o error, read'), { code: 'EIO' })
+  }) as typeof read
+  syncBuiltinESMExports()
+  const restore = (): void => {
+    Object.assign(fs, { readFileSync: read })
+    syncBuiltinESMExports()
+  }
+  onTestFinished(restore)
+  const models = [broken, other]
+  for (let i = 0; i < 2; i++)
+    expect((await syncStanding({ ...request, models })).failed).toMatch(/^not all of me\/a:q8_0 is shown: EIO/)
+  expect(reads).toBe(1)
+  const shown = all(path).filter((name) => name.includes('/snapshots/'))
+  expect(shown.map((name) => name.slice(name.lastIndexOf('/') + 1)).sort()).toEqual(['a.gguf', 'b.gguf'])
+  expect(isStandingInOrder(path, 'k')).toBe(false)
+  restore()
+  writeFileSync(config, 'config.json', { flag: 'r+' })
+  expect((await syncStanding({ ...request, models })).failed).toBeUndefined()
+  expect(all(path).some((name) => name.endsWith('/config.json'))).toBe(true)
 })
 
 test('two calls for one folder do one after the other', async () => {

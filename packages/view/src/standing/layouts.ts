@@ -5,12 +5,15 @@ import { hubCommit, isInLargeFileStorage, repoFolder } from '../layout.ts'
 import { formatTree, type TreeFile, treeAt, treeFile } from '../tree-listing.ts'
 import { COMFYUI_USES } from './comfyui.ts'
 import type { ShownFile, StandingFile, StandingLayout, StandingModel, WantedEntry } from './model.ts'
+import { SourceError } from './sources.ts'
 
 /** The tool's folder. */
 interface StandingPlace {
   readonly folder: string
   /** Whether its file system has symbolic links. */
   readonly hasLinks: boolean
+  /** False for a file of the store that could not be read before, and has not changed. */
+  readonly admits: (model: StandingModel, file: StandingFile) => boolean
 }
 
 type Lay = (models: readonly StandingModel[], place: StandingPlace) => readonly WantedEntry[]
@@ -152,7 +155,7 @@ const comfyui: Lay = (models, { folder }) => {
  * A hub cache: blobs by etag, snapshots by commit, and `refs/main` of a repository's current commit. The listing of a
  * commit makes the client take what it lists for all that there is: only a commit that is here whole has one.
  */
-const hf: Lay = (models, { hasLinks }) => {
+const hf: Lay = (models, { hasLinks, admits }) => {
   const listings = new Map<string, { listed: readonly string[]; files: Map<string, TreeFile> }>()
   const entries = models.flatMap((model) => {
     const repo = model.hub?.repo ?? `${model.ns}/${model.name}`
@@ -163,6 +166,7 @@ const hf: Lay = (models, { hasLinks }) => {
     if (model.hub?.listed !== undefined && !listings.has(tree))
       listings.set(tree, { listed: model.hub.listed, files: new Map() })
     const files = model.files.flatMap((file) => {
+      if (!admits(model, file)) return []
       const etag = etagOf(file)
       listings.get(tree)?.files.set(file.name, treeFile(etag, file.sizeBytes))
       const at = `${top}/snapshots/${commit}/${file.name}`
@@ -176,6 +180,7 @@ const hf: Lay = (models, { hasLinks }) => {
   return [...entries, ...whole.map(([at, { files }]) => lastText(at, formatTree(files)))]
 }
 
+/** @throws SourceError */
 function etagOf({ name, sizeBytes, digest, path }: StandingFile): string {
   if (!isInLargeFileStorage(name, sizeBytes)) return hashOf(path, 'git')
   return digest?.slice(7) ?? hashOf(path, 'sha256')
@@ -188,12 +193,20 @@ const etags = new Map<string, string>()
 function hashOf(path: string, by: 'git' | 'sha256'): string {
   const known = etags.get(path)
   if (known !== undefined) return known
-  const bytes = readFileSync(path)
+  const bytes = readSource(path)
   const hash = by === 'git' ? createHash('sha1').update(`blob ${bytes.length}\0`) : createHash('sha256')
   const etag = hash.update(bytes).digest('hex')
   if (etags.size >= MAX_ETAGS) etags.clear()
   etags.set(path, etag)
   return etag
+}
+
+function readSource(path: string): Buffer {
+  try {
+    return readFileSync(path)
+  } catch (error) {
+    throw new SourceError(path, error)
+  }
 }
 
 const LAYOUTS: Readonly<Record<StandingLayout, Lay>> = { hf, llama, lmstudio, comfyui, ollama }

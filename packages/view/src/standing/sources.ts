@@ -4,7 +4,7 @@ import { ViewError } from '../errors.ts'
 import type { ShownFile, StandingModel } from './model.ts'
 import type { BadSource } from './own-entries.ts'
 
-/** Ends an attempt: the models with this file are left out of the next one. */
+/** Ends an attempt: the next one does without this file, or without copies of its models. */
 export class SourceError extends Error {
   readonly path: string
 
@@ -14,7 +14,7 @@ export class SourceError extends Error {
   }
 }
 
-/** The files of the store that cannot be copied, each until it changes. */
+/** The files of the store that cannot be read, each until it changes. */
 export class Sources {
   readonly #known: Readonly<Record<string, BadSource>>
   readonly #found = new Map<string, BadSource>()
@@ -31,12 +31,17 @@ export class Sources {
     return this.#found.size === 0 ? undefined : Object.fromEntries(this.#found)
   }
 
-  /** The models that are left out, as a sentence; undefined if none is. */
+  /** The models that are not shown whole, as a sentence; undefined if none is. */
   get failed(): string | undefined {
     const [first, ...others] = this.#models
     if (first === undefined) return undefined
     const more = others.length === 0 ? '' : ` and ${others.length} more`
-    return `no copies of ${first}${more}: ${this.#reason}`
+    return `not all of ${first}${more} is shown: ${this.#reason}`
+  }
+
+  /** @returns whether a file of a model could be read, or has changed since. Only what failed before is looked at. */
+  admitsAgain(model: StandingModel, file: ShownFile): boolean {
+    return this.#known[file.path] === undefined || this.admits(model, [file])
   }
 
   /** @returns whether all of these files of a model can be copied, as far as is known */

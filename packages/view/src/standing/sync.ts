@@ -1,27 +1,15 @@
-import {
-  lstatSync,
-  mkdirSync,
-  readdirSync,
-  renameSync,
-  rmdirSync,
-  rmSync,
-  symlinkSync,
-  utimesSync,
-  writeFileSync
-} from 'node:fs'
-import { rm } from 'node:fs/promises'
-import { dirname, join, relative, sep } from 'node:path'
+import { mkdirSync, readdirSync, rmdirSync, rmSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import { KeyedLock } from '@svc/internal-concurrency'
 import { errnoOf } from '@svc/internal-errors'
-import { isLinkRefused } from '@svc/internal-files'
 import { ioError, throwIfAborted, ViewError } from '../errors.ts'
-import { copyShown } from '../place.ts'
 import { CopyRoom } from './copy-room.ts'
 import { wantedBy } from './layouts.ts'
-import { copiedBytes, copyMark, copyTimeMs, isCopyOf, lies, linkAt, linkMark, sharingMark, textMark } from './mark.ts'
+import { copiedBytes, isCopyOf, lies, sharingMark } from './mark.ts'
 import type { Entry, ShownFile, StandingLayout, StandingModel, WantedEntry } from './model.ts'
 import { type OwnEntries, readOwnEntries, WORK_FOLDER, writeOwnEntries } from './own-entries.ts'
-import { isOfSource, SourceError, Sources } from './sources.ts'
+import { SourceError, Sources } from './sources.ts'
+import { exists, removeDrafts, ToolFolder } from './tool-folder.ts'
 
 /** What a standing view should show. */
 export interface StandingRequest {
@@ -59,7 +47,7 @@ export interface StandingResult {
   readonly copiedBytes: number
   /** How many models were left out because their copies do not fit, and what they need; copies that they have stay. */
   readonly lacking?: string | undefined
-  /** Which models were left out because the store's files cannot be copied, and why; copies that they have stay. */
+  /** Which models are not shown whole because the store's files cannot be read, and why; copies that they have stay. */
   readonly failed?: string | undefined
 }
 
@@ -70,8 +58,8 @@ const locks = new KeyedLock()
  * Makes a tool's folder show these models, and nothing else of the store; files of others stay. Each entry appears and
  * disappears at once, and what names others comes after them and goes before: a process that is killed leaves models as
  * they were or as they should be, and the next call does the rest. Takes as long as copying does. A call waits for those
- * at the same folder in this process; other processes have to keep away. A file of the store that cannot be copied leaves
- * out its models, and is not tried again until it changes.
+ * at the same folder in this process; other processes have to keep away. A file of the store that cannot be read is left
+ * out, or where its models are copied they are, and it is not tried again until it changes.
  * @throws ViewError `E_NOT_LINKABLE`, `E_NO_SPACE`, `E_IO`, with the folder; `E_ABORTED`
  */
 export const syncStanding = (request: StandingRequest, options: StandingOptions = {}): Promise<StandingResult> =>
@@ -93,8 +81,8 @@ async function synced(request: StandingRequest, options: StandingOptions = {}): 
         // left out already, and asked for again: by a group that two models share
         if (next?.[error.path]?.stamp === bad?.[error.path]?.stamp) throw error
         bad = next
-        before.made += sync.made
-        before.removed += sync.removed
+        before.made += sync.done.made
+        before.removed += sync.done.removed
       }
     }
   } catch (error) {
@@ -126,32 +114,29 @@ const MAX_NAMED = 20
 
 class Sync {
   readonly #request: StandingRequest
-  readonly #options: StandingOptions
   readonly #wanted = new Map<string, WantedEntry>()
   readonly #own: OwnEntries
-  readonly #taken = new Set<string>()
+  readonly #folder: ToolFolder
   readonly #sources: Sources
   /** What the models that are left out would have. */
   readonly #leftOut: WantedEntry[] = []
-  /** By path: the times of the sources of copies, also if they go meanwhile. */
-  readonly #times = new Map<string, number>()
-  made = 0
-  removed = 0
   /** By path: the marks of what may lie there, as recorded. */
   #marks: Readonly<Record<string, readonly string[]>>
-  /** The sources of the copies of this run that share their blocks. */
-  readonly #sharing = new Set<string>()
-  #drafts = 0
 
   /** @param bad what an attempt before this one could not copy */
   constructor(request: StandingRequest, options: StandingOptions, bad: OwnEntries['bad']) {
     this.#request = request
-    this.#options = options
-    const { layout, path } = request
+    const { layout, path, root, copy } = request
     mkdirSync(path, { recursive: true })
-    this.#own = readOwnEntries(path) ?? { layout, entries: {}, folders: [] }
+    const own = readOwnEntries(path) ?? { layout, entries: {}, folders: [] }
+    this.#own = own
+    this.#folder = new ToolFolder({ ...options, path, root, own, isCopying: copy === true })
     this.#marks = this.#own.entries
     this.#sources = new Sources({ ...this.#own.bad, ...bad })
+  }
+
+  get done(): { readonly made: number; readonly removed: number } {
+    return this.#folder
   }
 
   badWith(error: SourceError): OwnEntries['bad'] {
@@ -162,7 +147,11 @@ class Sync {
     const { path, layout, copy, models, requireRoom } = this.#request
     await removeDrafts(path)
     const isCopying = copy === true && models.length > 0
-    const place = { folder: path, hasLinks: !isCopying || this.#hasLinks() }
+    const place = {
+      folder: path,
+      hasLinks: !isCopying || this.#folder.hasLinks(),
+      admits: (model: StandingModel, file: ShownFile) => this.#sources.admitsAgain(model, file)
+    }
     const wantedOf = (some: readonly StandingModel[]): readonly WantedEntry[] => wantedBy(layout, some, place)
     const room = isCopying ? new CopyRoom(path, this.#goingBytes(wantedOf(models))) : undefined
     const shown = room === undefined ? models : await this.#fitting(models, room, wantedOf)
@@ -181,20 +170,23 @@ class Sync {
     const there = { ...kept, ...this.#there(this.#wanted.values()) }
     const toMake = [...this.#wanted.values()].filter(({ at }) => there[at] === undefined)
     const stale = Object.keys(this.#own.entries).filter((at) => !this.#wanted.has(at) && kept[at] === undefined)
-    const makeable = toMake.filter((each) => this.#isOursOrAbsent(each.at))
+    const makeable = toMake.filter((each) => this.#folder.isOursOrAbsent(each.at))
     const folders = this.#foldersWith(makeable)
     const groups = new Set([...this.#leftOut, ...this.#wanted.values()].flatMap(({ group }) => group ?? []))
     const touched = withGroups(makeable, [...this.#wanted.values()])
     if (makeable.length > 0 || stale.length > 0) {
       // known as ours before they are there
       const entries = { ...this.#own.entries }
-      for (const { at, entry } of touched) entries[at] = [...new Set([...(entries[at] ?? []), this.#markOf(entry)])]
+      for (const { at, entry } of touched)
+        entries[at] = [...new Set([...(entries[at] ?? []), this.#folder.markOf(entry)])]
       this.#marks = entries
       const all = [...new Set([...(this.#own.groups ?? []), ...groups])]
       writeOwnEntries(path, { layout, entries, groups: all, folders })
-      if (isTight) await this.#removeAll([...stale, ...makeable.flatMap(({ at }) => (this.#isOwnCopy(at) ? at : []))])
-      await this.#make(makeable)
-      await this.#removeAll(stale)
+      const wanted = [...this.#wanted.values()]
+      const making = makeable.flatMap(({ at }) => (this.#isOwnCopy(at) ? at : []))
+      if (isTight) await this.#folder.removeAll([...stale, ...making], wanted)
+      await this.#folder.make(makeable, wanted)
+      await this.#folder.removeAll(stale, wanted)
     }
     const entries = { ...there, ...this.#there(touched) }
     const needed = new Set([...this.#wanted.keys(), ...Object.keys(kept)].flatMap(foldersAbove))
@@ -204,9 +196,9 @@ class Sync {
     if (JSON.stringify(own) !== JSON.stringify(this.#own)) writeOwnEntries(path, own)
     return {
       entries: Object.keys(entries).length,
-      made: this.made,
-      removed: this.removed,
-      taken: [...this.#taken].slice(0, MAX_NAMED),
+      made: this.#folder.made,
+      removed: this.#folder.removed,
+      taken: [...this.#folder.taken].slice(0, MAX_NAMED),
       copiedBytes: Object.values(entries).reduce((sum, [mark = '']) => sum + copiedBytes(mark), 0)
     }
   }
@@ -218,7 +210,7 @@ class Sync {
     for (const { at, entry } of wanted) {
       const mark = this.#marksFor(at, entry).find((each) => lies(join(path, at), each) === true)
       if (mark === undefined) continue
-      const isSharing = 'file' in entry && this.#sharing.has(entry.file.path)
+      const isSharing = 'file' in entry && this.#folder.sharing.has(entry.file.path)
       entries[at] = [isSharing ? sharingMark(mark) : mark]
     }
     return entries
@@ -234,7 +226,7 @@ class Sync {
     const counted = new Set<string>()
     for (const model of models) {
       const wanted = wantedOf([model])
-      const toMake = wanted.filter((each) => !this.#isThere(each) && this.#isOursOrAbsent(each.at, false))
+      const toMake = wanted.filter((each) => !this.#isThere(each) && this.#folder.isOursOrAbsent(each.at, false))
       const all = withGroups(toMake, wanted)
       const files = all.filter(({ at }) => !counted.has(at))
       if (this.#sources.admits(model, filesOf(all)) && (await room.take(filesOf(files)))) {
@@ -267,162 +259,15 @@ class Sync {
     return [...folders].toSorted()
   }
 
-  /** Content first, then what names it; a folder that has to appear at once is made elsewhere, and renamed. */
-  async #make(makeable: readonly WantedEntry[]): Promise<void> {
-    const { path } = this.#request
-    const single: WantedEntry[] = []
-    for (const [group, members] of Map.groupBy(makeable, (each) => each.group)) {
-      if (group === undefined || !this.#isOnlyOurs(group)) {
-        single.push(...members)
-        continue
-      }
-      const draft = this.#draft()
-      const whole = [...this.#wanted.values()].filter((each) => each.group === group)
-      for (const { at, entry } of whole) await this.#place(join(draft, at.slice(group.length + 1)), entry)
-      mkdirSync(dirname(join(path, group)), { recursive: true })
-      // others may have come while the copies were made
-      if (this.#isOnlyOurs(group)) {
-        if (exists(join(path, group))) renameSync(join(path, group), this.#draft())
-        renameSync(draft, join(path, group))
-        this.made += members.length
-      } else for (const { at } of members) this.#put(join(draft, at.slice(group.length + 1)), at)
-    }
-    for (const isLast of [false, true])
-      for (const { at, entry, isLast: named = false } of single)
-        if (named === isLast) {
-          const draft = this.#draft()
-          await this.#place(draft, entry)
-          this.#put(draft, at)
-        }
-  }
-
-  /** Gives a draft its name, unless somebody else has taken that meanwhile. */
-  #put(draft: string, at: string): void {
-    if (!this.#isOursOrAbsent(at)) return
-    const to = join(this.#request.path, at)
-    mkdirSync(dirname(to), { recursive: true })
-    renameSync(draft, to)
-    this.made++
-  }
-
-  /**
-   * What names others goes first; a folder that appeared at once goes at once. All of it goes by its name, and the bytes
-   * afterwards: that takes long for large ones.
-   */
-  async #removeAll(stale: readonly string[]): Promise<void> {
-    const { path } = this.#request
-    const rank = (at: string): number => {
-      if (/(?:^|\/)(?:refs|trees|manifests)\/|^models\.ini$|\.yaml$/.test(at)) return 0
-      return at.includes('/snapshots/') ? 1 : 2
-    }
-    const going = new Set(stale)
-    const made = new Set([...this.#wanted.values()].map(({ group }) => group))
-    for (const group of this.#own.groups ?? []) {
-      // what was made anew under its name stays
-      if (made.has(group)) continue
-      const members = Object.keys(this.#own.entries).filter((at) => at.startsWith(`${group}/`))
-      const isWhole = members.length > 0 && members.every((at) => going.has(at))
-      if (!isWhole || !exists(join(path, group)) || !this.#isOnlyOurs(group)) continue
-      renameSync(join(path, group), this.#draft())
-      this.removed += members.length
-    }
-    for (const at of stale.toSorted((a, b) => rank(a) - rank(b))) {
-      if (!exists(join(path, at)) || !this.#isOursOrAbsent(at, false)) continue
-      renameSync(join(path, at), this.#draft())
-      this.removed++
-    }
-    await removeDrafts(path)
-  }
-
-  #isOnlyOurs(folder: string): boolean {
-    const top = join(this.#request.path, folder)
-    if (!exists(top)) return true
-    if (!lstatSync(top).isDirectory()) return false
-    return readdirSync(top, { recursive: true, withFileTypes: true })
-      .filter((entry) => !entry.isDirectory())
-      .every(({ parentPath, name }) =>
-        this.#isOursOrAbsent(relative(this.#request.path, join(parentPath, name)), false)
-      )
-  }
-
-  #draft(): string {
-    const draft = join(this.#request.path, WORK_FOLDER, 'drafts', `${process.pid}-${this.#drafts++}`)
-    mkdirSync(dirname(draft), { recursive: true })
-    return draft
-  }
-
-  async #place(to: string, entry: Entry): Promise<void> {
-    throwIfAborted(this.#options.signal)
-    mkdirSync(dirname(to), { recursive: true })
-    if ('text' in entry) return writeFileSync(to, entry.text)
-    if ('link' in entry) return this.#link(to, entry.link)
-    const { file } = entry
-    if (this.#request.copy !== true) return this.#link(to, file.path)
-    const time = this.#timeOf(file) / 1000
-    try {
-      if (await copyShown(file, to, this.#options)) this.#sharing.add(file.path)
-    } catch (error) {
-      throw isOfSource(error, file) ? new SourceError(file.path, error) : error
-    }
-    utimesSync(to, time, time)
-  }
-
-  #timeOf(file: ShownFile): number {
-    const time = this.#times.get(file.path) ?? copyTimeMs(file)
-    this.#times.set(file.path, time)
-    return time
-  }
-
-  #link(to: string, text: string): void {
-    try {
-      symlinkSync(text, to)
-    } catch (error) {
-      const { path } = this.#request
-      if (!isLinkRefused(error)) throw error
-      const message = `the file system of ${path} has no symbolic links; a standing view there has to consist of copies (--copy)`
-      throw new ViewError('E_NOT_LINKABLE', message, { path }, error)
-    }
-  }
-
-  #hasLinks(): boolean {
-    const probe = this.#draft()
-    try {
-      symlinkSync('probe', probe)
-    } catch (error) {
-      if (isLinkRefused(error)) return false
-      throw error
-    }
-    rmSync(probe)
-    return true
-  }
-
-  #markOf(entry: Entry): string {
-    if ('text' in entry) return textMark(entry.text)
-    if ('link' in entry) return linkMark(entry.link)
-    const { file } = entry
-    return this.#request.copy === true ? copyMark(file, this.#timeOf(file)) : linkMark(file.path)
-  }
-
   /** What may lie there as it should be. */
   #marksFor(at: string, entry: Entry): readonly string[] {
-    if (!('file' in entry) || this.#request.copy !== true) return [this.#markOf(entry)]
+    if (!('file' in entry) || this.#request.copy !== true) return [this.#folder.markOf(entry)]
     return (this.#marks[at] ?? []).filter((mark) => isCopyOf(mark, entry.file))
   }
 
   #isThere({ at, entry }: Pick<WantedEntry, 'at' | 'entry'>): boolean {
     const path = join(this.#request.path, at)
     return this.#marksFor(at, entry).some((mark) => lies(path, mark) === true)
-  }
-
-  /** Whether there is nothing at a path, or something that we made. */
-  #isOursOrAbsent(at: string, isNoted = true): boolean {
-    const path = join(this.#request.path, at)
-    // undefined: nothing is there
-    if ((this.#own.entries[at] ?? []).some((mark) => lies(path, mark) !== false)) return true
-    const link = linkAt(path)
-    if (link === undefined || link.startsWith(`${this.#request.root}${sep}`)) return true
-    if (isNoted) this.#taken.add(path)
-    return false
   }
 }
 
@@ -442,11 +287,6 @@ function foldersAbove(at: string): readonly string[] {
   for (let folder = dirname(at); folder !== '.'; folder = dirname(folder)) folders.push(folder)
   return folders
 }
-
-const exists = (path: string): boolean => lstatSync(path, { throwIfNoEntry: false }) !== undefined
-
-const removeDrafts = (path: string): Promise<void> =>
-  rm(join(path, WORK_FOLDER, 'drafts'), { recursive: true, force: true })
 
 function removeIfEmpty(folder: string): boolean {
   try {
