@@ -169,6 +169,17 @@ test('a disk that goes away is no end: what is served is back with it', async ()
   await becomes(url, 200)
 })
 
+test('serving that cannot begin leaves nothing', async () => {
+  const { daemon, temporary } = await served()
+  const reader = await readLibrary({ root: daemon.root })
+  onTestFinished(() => reader.close())
+  const before = readdirSync(temporary)
+  renameSync(daemon.root, `${daemon.root}-away`)
+  await expect(serveModels(reader, { hub: {} })).rejects.toThrow()
+  renameSync(`${daemon.root}-away`, daemon.root)
+  expect(readdirSync(temporary)).toEqual(before)
+})
+
 test('what was unpacked goes with its model, and after a killed process with the next one', async () => {
   const { daemon, client, server, temporary, becomes } = await served()
   await daemon.import([writeFiles(join(daemon.folder, 'small'), MODEL)], 'me/small')

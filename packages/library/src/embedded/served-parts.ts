@@ -93,7 +93,17 @@ async function besideOwner(
   const looked = new Revised<void>()
   // one that fails is made up for by the next; while the disk of the store is away, no request is answered
   const look = (): void => void looked.at(elsewhere.revision, lookAgain).catch(() => undefined)
-  await looked.at(elsewhere.revision, lookAgain)
+  const close = async (): Promise<void> => {
+    await maker.close()
+    await Promise.all([documentReader.close(), trust.close()])
+    await rm(folder, { recursive: true, force: true })
+  }
+  try {
+    await looked.at(elsewhere.revision, lookAgain)
+  } catch (error) {
+    await close()
+    throw error
+  }
   const looking = clock.every(LOOK_MS, look)
   return {
     clock,
@@ -111,11 +121,9 @@ async function besideOwner(
     usage: { note: () => undefined },
     running: { openOf: () => [], over: async () => undefined },
     showsArriving: false,
-    close: async () => {
+    close: () => {
       looking.cancel()
-      await maker.close()
-      await Promise.all([documentReader.close(), trust.close()])
-      await rm(folder, { recursive: true, force: true })
+      return close()
     }
   }
 }
