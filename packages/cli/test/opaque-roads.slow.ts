@@ -7,6 +7,7 @@ import { type FakeHub, startFakeHub } from '@svc/testkit/fake-hub'
 import { startFakeXet } from '@svc/testkit/fake-xet'
 import { haveNginx, startNginx } from '@svc/testkit/nginx'
 import { afterAll, beforeAll, expect, it, vi } from 'vitest'
+import { typed } from './folders.ts'
 import { laterUndo, manifestOf, ok, QUIET_SWARM, type TestDaemon, testDaemon } from './support.ts'
 
 vi.setConfig({ testTimeout: 120_000 })
@@ -31,15 +32,6 @@ let here: TestDaemon
 const commit = (files: Readonly<Record<string, Buffer>>): string =>
   hub.commit({ id: REPO, files: Object.entries(files).map(([path, content]) => ({ path, content })) })
 const other = (): Promise<TestDaemon> => testDaemon({ fileConfig: { swarm: QUIET_SWARM } })
-/** Types a command that svc printed. */
-const typed = (daemon: TestDaemon, command: string): Promise<string> =>
-  ok(
-    daemon,
-    ...command
-      .split(' ')
-      .slice(1)
-      .map((word) => word.replace(/^'|'$/g, ''))
-  )
 
 async function expectSame(daemon: TestDaemon, ref = REF): Promise<void> {
   expect(await manifestOf(daemon, ref)).toBe(await manifestOf(here, REF))

@@ -18,6 +18,7 @@ import { makeModelFolder, seededBytes } from '@svc/testkit/models'
 import { haveNginx, type Nginx, startNginx } from '@svc/testkit/nginx'
 import { haveS3Server, type S3Server, startS3Server } from '@svc/testkit/s3-server'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest'
+import { typed } from './folders.ts'
 import { laterUndo, manifestOf, ok, QUIET_SWARM, svcProcess, type TestDaemon, testDaemon } from './support.ts'
 
 vi.setConfig({ testTimeout: 120_000 })
@@ -35,16 +36,6 @@ function onDisk(): string {
 /** A daemon without peers: all bytes come from webseeds. */
 const alone = (fileConfig: object = {}): Promise<TestDaemon> =>
   testDaemon({ fileConfig: { swarm: QUIET_SWARM, ...fileConfig } })
-
-/** Types the command that a publication prints. */
-const typed = (daemon: TestDaemon, command: string): Promise<string> =>
-  ok(
-    daemon,
-    ...command
-      .split(' ')
-      .slice(1)
-      .map((word) => word.replace(/^'|'$/g, ''))
-  )
 
 const companionsOf = async (daemon: TestDaemon, ref: string): Promise<string> =>
   JSON.parse(await ok(daemon, 'show', ref, '--json')).companions.digest
