@@ -11,13 +11,16 @@ import { GitNames } from './git-names.ts'
 import { absent, absentFile, commitHeaders, modelInfo, refsBody, sendHubJson, sha1Hex } from './hub-answers.ts'
 import { ANSWER_MS } from './hub-demand.ts'
 import { DEFAULT_BRANCH, type HubRevision, HubRevisions, isUpstream, type RepoFile } from './hub-revisions.ts'
-import { filesOfTag } from './llama-manifest.ts'
+import { filesOfTag, isGguf } from './llama-manifest.ts'
 import { Rendered } from './rendered.ts'
 import { clientOf, readerOf, sendArriving } from './send-file.ts'
 import { notNowOf, type ServedModels } from './served-models.ts'
 
 /** Size of a pointer file of large-file storage, which clients only display. */
 const POINTER_BYTES = 134
+
+/** More files than any repository has to choose among. */
+const MAX_CHOICES = 2_000
 
 /** A file of an artifact is gone: what is cached about it is outdated. */
 class GoneError extends Error {
@@ -110,7 +113,12 @@ export class HubMirror {
   async #llamaManifest(asked: Asked, repo: string, tag: string): Promise<void> {
     const found = await this.#repository(asked.client, repo, 'main')
     if (found === undefined) return this.#unknown(asked.response, repo)
-    const chosen = filesOfTag([...found.files.keys()], tag)
+    const ggufs: string[] = []
+    for (const path of found.files.keys()) {
+      if (loopBudget.isOver('lists')) await loopBudget.next('lists')
+      if (isGguf(path) && ggufs.length < MAX_CHOICES) ggufs.push(path)
+    }
+    const chosen = filesOfTag(ggufs, tag)
     if (chosen === undefined) return absent(asked.response, 'EntryNotFound', absentFile(`GGUF ${tag}`, found))
     const { gguf, mmproj } = chosen
     const body = {

@@ -5,6 +5,7 @@ const LATER_SHARD = /-(?!0{4}1-of-)\d{5}-of-\d{5}\.gguf$/i
 const PREFERRED = ['q4_k_m', 'q4_0', 'q8_0']
 const PREFERRED_PROJECTORS = ['f16', 'bf16']
 
+export const isGguf = (path: string): boolean => /\.gguf$/i.test(path)
 const baseOf = (path: string): string => path.slice(path.lastIndexOf('/') + 1)
 
 /** The first path that has one of some words between its dashes and dots, whatever their case. */
@@ -21,7 +22,7 @@ export function filesOfTag(
   paths: readonly string[],
   tag: string
 ): { readonly gguf: string; readonly mmproj: string | undefined } | undefined {
-  const ggufs = paths.filter((path) => /\.gguf$/i.test(path))
+  const ggufs = paths.filter(isGguf)
   const models = ggufs.filter((path) => !SIDECAR.test(baseOf(path)) && !LATER_SHARD.test(path))
   const tags = tag === 'latest' ? PREFERRED : [tag]
   const gguf = firstOf(models, tags) ?? (tag === 'latest' ? models[0] : undefined)
